@@ -1,0 +1,1 @@
+"""The Ray runtime: router hosts, links, cluster and clients."""

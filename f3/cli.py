@@ -1,0 +1,21 @@
+"""The `f3` command: progress on stderr, data on stdout, exit code 0 only for success."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    help="F3: a publish/subscribe network that routes by content.",
+)
+
+
+@app.callback()
+def _root() -> None:
+    """F3: a publish/subscribe network that routes by content."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,1 @@
+"""Application messages to content-graph node IDs: languages, graphs and matching indexes."""

@@ -1,0 +1,1 @@
+"""Pure protocol state machines: no clock, socket, thread, file or global randomness."""

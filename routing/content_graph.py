@@ -1,0 +1,236 @@
+"""Content graphs: the partial order of subscription topics (Kulik 2004, section 3.3).
+
+A node stands for a set of notifications; a covers b (a is an ancestor of b) where a's set
+contains b's. The graph keeps the transitive reduction: an edge only where no other path leads
+from parent to child. Nodes enter and leave one at a time, and neither ever changes the order
+among the others, so what a router has once been told about two nodes stays true.
+
+What the topics mean is not known here: preprocessors decide that (section 3.4.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, KeysView, Mapping
+from collections.abc import Set as AbstractSet
+
+from routing.errors import ProtocolError
+
+NodeId = int
+
+_NOTHING: frozenset[NodeId] = frozenset()
+
+
+class ContentGraph:
+    """A transitively reduced, directed acyclic graph of node IDs."""
+
+    def __init__(self) -> None:
+        self._parents: dict[NodeId, set[NodeId]] = {}
+        self._children: dict[NodeId, set[NodeId]] = {}
+
+    # -- looking -------------------------------------------------------------------------
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._parents
+
+    def __len__(self) -> int:
+        return len(self._parents)
+
+    def __iter__(self) -> Iterator[NodeId]:
+        return iter(self._parents)
+
+    def nodes(self) -> KeysView[NodeId]:
+        """All nodes, as a set."""
+        return self._parents.keys()
+
+    def parents(self, node: NodeId) -> AbstractSet[NodeId]:
+        """The lowest ancestors; empty for a root."""
+        return self._parents[node]
+
+    def children(self, node: NodeId) -> AbstractSet[NodeId]:
+        """The highest descendants; empty for a leaf."""
+        return self._children[node]
+
+    def edges(self) -> int:
+        """How many edges the reduced graph has."""
+        return sum(map(len, self._children.values()))
+
+    def ancestors(self, node: NodeId) -> set[NodeId]:
+        """A(node): every node that covers it, itself left out."""
+        return _reach(self._parents, (node,))
+
+    def descendants(self, node: NodeId) -> set[NodeId]:
+        """D(node): every node that it covers, itself left out."""
+        return _reach(self._children, (node,))
+
+    def covering(self, nodes: Iterable[NodeId]) -> set[NodeId]:
+        """The superset graph of a header: its nodes and all their ancestors (section 3.4.3)."""
+        start = tuple(nodes)
+        return _reach(self._parents, start).union(start)
+
+    def low(self, nodes: Collection[NodeId]) -> set[NodeId]:
+        """The nodes without those that are ancestors of others among them."""
+        if len(nodes) < 2:
+            return set(nodes)
+        return set(nodes) - _reach(self._parents, nodes)
+
+    def high(self, nodes: Collection[NodeId]) -> set[NodeId]:
+        """The nodes without those that are descendants of others among them."""
+        if len(nodes) < 2:
+            return set(nodes)
+        among = frozenset(nodes)
+        return {node for node in among if not self._meets_above(node, among)}
+
+    def position(self, node: NodeId, held: AbstractSet[NodeId]) -> tuple[set[NodeId], set[NodeId]]:
+        """Where a node stands among held ones: its lowest held ancestors, highest held descendants.
+
+        This is what a graph set-up says (section 3.4.6). The first held node on each path is
+        only a candidate: another path may meet a lower (or higher) one.
+        """
+        above = _first_met(self._parents, node, held)
+        below = _first_met(self._children, node, held)
+        return self.low(above), self.high(below)
+
+    def below_in_order(self, node: NodeId, follow: Callable[[NodeId], bool]) -> list[NodeId]:
+        """The node and what it reaches through nodes that are followed, parents first."""
+        order: list[NodeId] = []
+        entered: set[NodeId] = {node}
+        stack: list[tuple[NodeId, Iterator[NodeId]]] = [(node, iter(self._children[node]))]
+        while stack:
+            current, rest = stack[-1]
+            for child in rest:
+                if child not in entered and follow(child):
+                    entered.add(child)
+                    stack.append((child, iter(self._children[child])))
+                    break
+            else:
+                stack.pop()
+                order.append(current)
+        order.reverse()
+        return order
+
+    def topological(self, among: Collection[NodeId] | None = None) -> list[NodeId]:
+        """All nodes, or those of a set that holds all its ancestors: parents first, then by ID."""
+        parents = self._parents
+        waiting = {node: len(parents[node]) for node in (parents if among is None else among)}
+        ready = sorted(node for node, count in waiting.items() if not count)
+        order: list[NodeId] = []
+        while ready:
+            order.extend(ready)
+            freed: list[NodeId] = []
+            for node in ready:
+                for child in self._children[node]:
+                    if child in waiting:
+                        waiting[child] -= 1
+                        if not waiting[child]:
+                            freed.append(child)
+            ready = sorted(freed)
+        return order
+
+    # -- changing ------------------------------------------------------------------------
+
+    def insert(self, node: NodeId, parents: Iterable[NodeId], children: Iterable[NodeId]) -> None:
+        """Add a node between its parents and children, and drop the edges that it replaces.
+
+        Parents must be its lowest ancestors, children its highest descendants, and every parent
+        must cover every child already: a new node reveals no new order among old ones.
+        """
+        above, below = set(parents), set(children)
+        self._check_insertion(node, above, below)
+        self._parents[node] = above
+        self._children[node] = below
+        for parent in above:
+            siblings = self._children[parent]
+            siblings -= below
+            siblings.add(node)
+        for child in below:
+            owners = self._parents[child]
+            owners -= above
+            owners.add(node)
+
+    def remove(self, node: NodeId) -> None:
+        """Take a node out and join its parents to its children where no other path does."""
+        if node not in self._parents:
+            raise ProtocolError(f"node {node} is not in the graph, so it cannot be removed")
+        above, below = self._parents.pop(node), self._children.pop(node)
+        for parent in above:
+            self._children[parent].discard(node)
+        for child in below:
+            self._parents[child].discard(node)
+        for child in below:
+            covered = _reach(self._parents, (child,))
+            for parent in above - covered:
+                self._children[parent].add(child)
+                self._parents[child].add(parent)
+
+    def _check_insertion(self, node: NodeId, above: set[NodeId], below: set[NodeId]) -> None:
+        if node in self._parents:
+            raise ProtocolError(f"node {node} is in the graph already")
+        for other in sorted(above | below):
+            if other not in self._parents:
+                raise ProtocolError(f"node {node} cannot be placed beside node {other}: unknown")
+        for child in sorted(below):
+            missing = above - _reach(self._parents, (child,))
+            if missing:
+                raise ProtocolError(
+                    f"node {node} cannot stand between {min(missing)} and {child}: "
+                    f"{min(missing)} does not cover {child}"
+                )
+        if len(self.low(above)) != len(above) or len(self.high(below)) != len(below):
+            raise ProtocolError(f"the parents or the children of node {node} cover one another")
+
+    def check(self) -> None:
+        """Assert that edges go both ways, that there is no cycle, and that none is redundant."""
+        for node, parents in self._parents.items():
+            assert all(node in self._children[parent] for parent in parents), f"node {node}"
+            assert self.low(parents) == parents, f"redundant edge above node {node}"
+        for node, children in self._children.items():
+            assert all(node in self._parents[child] for child in children), f"node {node}"
+        assert len(self.topological()) == len(self._parents), "the graph has a cycle"
+
+    # -- walking -------------------------------------------------------------------------
+
+    def _meets_above(self, node: NodeId, among: AbstractSet[NodeId]) -> bool:
+        """Whether a strict ancestor of the node is among these."""
+        seen: set[NodeId] = set()
+        stack = list(self._parents[node])
+        while stack:
+            current = stack.pop()
+            if current in among:
+                return True
+            if current not in seen:
+                seen.add(current)
+                stack.extend(self._parents[current])
+        return False
+
+
+def _reach(edges: Mapping[NodeId, AbstractSet[NodeId]], start: Iterable[NodeId]) -> set[NodeId]:
+    """Every node that a non-empty path leads to from one of these."""
+    reached: set[NodeId] = set()
+    stack: list[NodeId] = []
+    for node in start:
+        stack.extend(edges[node])
+    while stack:
+        node = stack.pop()
+        if node not in reached:
+            reached.add(node)
+            stack.extend(edges[node])
+    return reached
+
+
+def _first_met(
+    edges: Mapping[NodeId, AbstractSet[NodeId]], node: NodeId, held: AbstractSet[NodeId]
+) -> set[NodeId]:
+    """The first held node on every path from a node, the node itself left out."""
+    met: set[NodeId] = set()
+    seen: set[NodeId] = set()
+    stack = list(edges.get(node, _NOTHING))
+    while stack:
+        current = stack.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current in held:
+            met.add(current)
+        else:
+            stack.extend(edges[current])
+    return met

@@ -1,0 +1,35 @@
+"""What a notification carries for its subscribers alone: sequence numbers, then the body.
+
+Routers pass payloads on unread (Kulik 2004, section 3.4.9: forwarding reads the F3 header, not
+the sequence-number header).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+from routing.errors import ProtocolError
+
+_COUNT = struct.Struct("<H")
+_ENTRY = struct.Struct("<IQ")
+
+#: The most sequence numbers that one notification can carry.
+NUMBERS_MAX = 0xFFFF
+
+
+def pack(numbers: Iterable[tuple[int, int]], body: bytes) -> bytes:
+    """Sequence numbers (node, number) in front of a body."""
+    entries = [_ENTRY.pack(node, number) for node, number in numbers]
+    return b"".join((_COUNT.pack(len(entries)), *entries, body))
+
+
+def unpack(payload: bytes) -> tuple[list[tuple[int, int]], bytes]:
+    """The numbers and the body; ProtocolError for bytes that are no payload."""
+    if len(payload) < _COUNT.size:
+        raise ProtocolError(f"a payload of {len(payload)} bytes is too short")
+    (count,) = _COUNT.unpack_from(payload)
+    end = _COUNT.size + count * _ENTRY.size
+    if len(payload) < end:
+        raise ProtocolError(f"a payload of {len(payload)} bytes cannot hold {count} numbers")
+    return list(_ENTRY.iter_unpack(payload[_COUNT.size : end])), payload[end:]

@@ -1,0 +1,1 @@
+"""One file per protocol; none imports another, and each registers its name."""

@@ -1,0 +1,121 @@
+"""The publisher end: numbers publications and repeats each until it is answered.
+
+The rendezvous point takes each number once, so a publication that was repeated, or whose
+acknowledgement was lost, is still published once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from routing import messages
+from routing.api import Accepted, Address, Config, Effect, Publish, Refused
+from routing.errors import ProtocolError
+from routing.rendezvous import sign
+
+#: Publications of one client that may wait their turn.
+BACKLOG_MAX = 10_000
+
+
+@dataclass(slots=True)
+class _Outstanding:
+    message: messages.Publish
+    ticket: int
+    again_at: float
+
+
+@dataclass(slots=True)
+class _Client:
+    """One client's publications to one namespace."""
+
+    number: int = 0
+    outstanding: dict[int, _Outstanding] = field(default_factory=dict)
+    backlog: deque[Publish] = field(default_factory=deque)
+
+
+class PublisherEnd:
+    """The local publishers of one namespace at one router."""
+
+    def __init__(
+        self,
+        host: Address,
+        incarnation: int,
+        config: Config,
+        emit: Callable[[Effect], None],
+        ask: Callable[[messages.RequestMessage, float], None],
+    ) -> None:
+        self._host = host
+        self._incarnation = incarnation
+        self._config = config
+        self._emit = emit
+        self._ask = ask
+        self._clients: dict[str, _Client] = {}
+
+    def publish(self, event: Publish, now: float) -> None:
+        """Send a publication, or let it wait until the window has room."""
+        client = self._clients.setdefault(event.client, _Client())
+        if len(client.backlog) >= BACKLOG_MAX:
+            raise ProtocolError(
+                f"{event.client!r} has {BACKLOG_MAX} publications waiting to be acknowledged"
+            )
+        client.backlog.append(event)
+        self._send(client, now)
+
+    def answered(self, ack: messages.PublishAck, now: float) -> None:
+        """Tell the client, once, what became of its publication."""
+        client = self._clients.get(ack.publisher)
+        if client is None or ack.incarnation != self._incarnation:
+            return
+        done = client.outstanding.pop(ack.number, None)
+        if done is None:
+            return
+        name, space = ack.publisher, ack.namespace
+        if ack.refusal:
+            self._emit(Refused(name, space, ack.refusal, ticket=done.ticket))
+        else:
+            self._emit(Accepted(name, space, done.ticket, ack.position))
+        self._send(client, now)
+
+    def tick(self, now: float) -> None:
+        """Repeat what has not been answered in time."""
+        for client in self._clients.values():
+            for waiting in list(client.outstanding.values()):
+                if waiting.again_at <= now:
+                    waiting.again_at = now + self._config.retry
+                    self._ask(waiting.message, now)
+
+    def next_timeout(self) -> float | None:
+        """When the next repetition is due."""
+        times = [w.again_at for c in self._clients.values() for w in c.outstanding.values()]
+        return min(times, default=None)
+
+    def _send(self, client: _Client, now: float) -> None:
+        while client.backlog and self._has_room(client):
+            event = client.backlog.popleft()
+            client.number += 1
+            message = self._message(event, client.number)
+            again_at = now + self._config.retry
+            client.outstanding[client.number] = _Outstanding(message, event.ticket, again_at)
+            self._ask(message, now)
+
+    def _has_room(self, client: _Client) -> bool:
+        """The window spans numbers, not publications: the rendezvous point remembers so many."""
+        oldest = min(client.outstanding, default=client.number + 1)
+        return client.number + 1 - oldest < self._config.window
+
+    def _message(self, event: Publish, number: int) -> messages.Publish:
+        message = messages.Publish(
+            event.namespace,
+            (),
+            event.client,
+            self._host,
+            self._incarnation,
+            number,
+            -1 if event.version is None else event.version,
+            event.nodes,
+            event.body,
+            b"",
+        )
+        return replace(message, tag=sign(event.key, message))

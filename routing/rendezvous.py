@@ -1,0 +1,142 @@
+"""The rendezvous point: the root of a namespace's tree, and the authority on its graph.
+
+It numbers publications, keeps them in its log, answers requests for sequence numbers and for
+what was lost, and turns away publishers that are not on its access list (Kulik 2004, sections
+3.4.6, 3.4.9 and 6.1).
+"""
+
+from __future__ import annotations
+
+import hmac
+
+import msgpack  # type: ignore[import-untyped]
+
+from routing.content_graph import NodeId
+from routing.errors import ProtocolError
+from routing.messages import (
+    Publish,
+    PublishAck,
+    RecoverReply,
+    RecoverRequest,
+    SequenceReply,
+    SequenceRequest,
+)
+from routing.payload import NUMBERS_MAX, pack
+from routing.store import Entry, Store
+
+_TAG_BYTES = 16
+
+
+def sign(key: bytes, message: Publish) -> bytes:
+    """The tag that proves who published this; empty without a key."""
+    if not key:
+        return b""
+    signed = (
+        message.namespace,
+        message.publisher,
+        message.host,
+        message.incarnation,
+        message.number,
+        message.version,
+        message.nodes,
+        message.body,
+    )
+    return hmac.digest(key, msgpack.packb(signed), "sha256")[:_TAG_BYTES]
+
+
+class RendezvousPoint:
+    """The authority behind one namespace's table."""
+
+    def __init__(self, store: Store, recover_batch: int) -> None:
+        self.store = store
+        self._recover_batch = recover_batch
+
+    # -- publications --------------------------------------------------------------------
+
+    def publish(self, message: Publish) -> tuple[PublishAck, Entry | None]:
+        """Accept a publication once; the entry is there only the first time."""
+        source = (message.publisher, message.host)
+        position = self.store.settled(source, message.incarnation, message.number)
+        if position is not None:
+            return _ack(message, position), None
+        refusal = self._refusal(message)
+        if refusal:
+            return _ack(message, 0, refusal), None
+        lowest = tuple(sorted(self.store.graph.low(message.nodes)))
+        numbers = [(node, self.store.numbers.get(node, 0) + 1) for node in lowest]
+        payload = pack(numbers, message.body)
+        entry = self.store.append(source, message.incarnation, message.number, lowest, payload)
+        return _ack(message, entry.position), entry
+
+    def _refusal(self, message: Publish) -> str:
+        """Why a publication cannot be accepted; empty if it can."""
+        store = self.store
+        if store.access is not None:
+            key = store.access.get(message.publisher)
+            if not key or not hmac.compare_digest(sign(key, message), message.tag):
+                return f"publisher {message.publisher!r} is not on the access list"
+        unknown = [node for node in message.nodes if node not in store.graph]
+        if unknown:
+            return f"node {min(unknown)} is not in the content graph"
+        if 0 <= message.version < store.inserted:
+            newer = store.inserted
+            return f"the nodes come from graph version {message.version}, older than {newer}"
+        if len(message.nodes) > NUMBERS_MAX:
+            return f"{len(message.nodes)} nodes are more than a header can hold"
+        return ""
+
+    # -- loss detection and recovery -----------------------------------------------------
+
+    def sequence(self, request: SequenceRequest) -> SequenceReply:
+        """The numbers of a node and its descendants: what a subscriber will see the next of."""
+        graph, numbers = self.store.graph, self.store.numbers
+        node = request.node
+        tracked = {node, *graph.descendants(node)} if node in graph else set()
+        found = tuple(sorted((node, numbers[node]) for node in tracked if node in numbers))
+        return SequenceReply(
+            request.namespace, request.path, request.request, self.store.last, found
+        )
+
+    def recover(self, request: RecoverRequest) -> RecoverReply:
+        """What the log still has of a range, for these nodes; as much as fits into one reply."""
+        store, wanted = self.store, frozenset(request.nodes)
+        upto = min(request.upto, store.last)
+        through = max(min(request.after, upto), store.first - 1)
+        headers: list[tuple[NodeId, ...]] = []
+        entries: list[Entry] = []
+        while through < upto and len(entries) < self._recover_batch:
+            through += 1
+            entry = store.entry(through)
+            covering = store.covering(entry.nodes)
+            if not covering.isdisjoint(wanted):
+                headers.append(tuple(sorted(covering)))
+                entries.append(entry)
+        return RecoverReply(
+            request.namespace,
+            request.path,
+            request.request,
+            store.first,
+            through,
+            tuple(headers),
+            tuple(entry.position for entry in entries),
+            tuple(entry.payload for entry in entries),
+        )
+
+    # -- the graph -----------------------------------------------------------------------
+
+    def require(self, node: NodeId) -> None:
+        """ProtocolError unless the node is in the graph."""
+        if node not in self.store.graph:
+            raise ProtocolError(f"node {node} is not in the content graph")
+
+
+def _ack(message: Publish, position: int, refusal: str = "") -> PublishAck:
+    return PublishAck(
+        message.namespace,
+        message.path,
+        message.publisher,
+        message.incarnation,
+        message.number,
+        position,
+        refusal,
+    )

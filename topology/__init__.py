@@ -1,0 +1,1 @@
+"""Overlay networks, dissemination trees and next-hop tables."""

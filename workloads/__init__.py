@@ -1,0 +1,1 @@
+"""Scenarios, the PySpark jobs that generate workloads, and readers that replay them."""
