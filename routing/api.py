@@ -39,6 +39,7 @@ __all__ = [
     "Refused",
     "RemoveNode",
     "Report",
+    "Reroute",
     "Router",
     "Send",
     "Start",
@@ -100,11 +101,15 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class InsertNode:
-    """The administrator adds a node to this rendezvous point's graph (3.4.4, 3.4.6)."""
+    """The administrator adds a node to this rendezvous point's graph (3.4.4, 3.4.6).
+
+    With `version`, only if the graph is still at it: its place was found in that version.
+    """
 
     node: NodeId
     parents: tuple[NodeId, ...]
     children: tuple[NodeId, ...]
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,13 @@ class LinkDown:
 
 
 @dataclass(frozen=True, slots=True)
+class Reroute:
+    """The dissemination trees were computed anew: these are the next hops from now on."""
+
+    next_hop: Mapping[Address, Address]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed; harmless when nothing is due."""
 
@@ -151,6 +163,7 @@ Event = (
     | Received
     | LinkUp
     | LinkDown
+    | Reroute
     | Tick
 )
 

@@ -17,7 +17,16 @@ from routing.errors import ProtocolError
 
 NodeId = int
 
+NODE_MAX = 0xFFFF_FFFF
+"""Identifiers have 32 bits on the wire."""
+
 _NOTHING: frozenset[NodeId] = frozenset()
+
+
+def check_node(node: NodeId) -> None:
+    """ProtocolError unless a number can be an identifier."""
+    if not 0 <= node <= NODE_MAX:
+        raise ProtocolError(f"{node} is no node identifier: they go from 0 to {NODE_MAX}")
 
 
 class ContentGraph:

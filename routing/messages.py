@@ -14,11 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from routing.batch import Batch
+
 Session = tuple[int, int]
 """(incarnation of the downstream router, count of its sessions): later ones are greater."""
 
 Digest = tuple[int, int]
 """(how many nodes, order-free hash of them)."""
+
+PATH_MAX = 64
+"""Routers between a client and a rendezvous point, at the most."""
 
 UNKNOWN = -1
 """A position that is not known (yet)."""
@@ -124,7 +129,7 @@ class Reject:
 class ResubscribeAck:
     """The sender's view of the session (3.4.7) and of its own stream of notifications.
 
-    `number` and `notified` count the session messages and Notify messages sent. Where `mark` is
+    `number` counts the session messages sent, `notified` the notifications. Where `mark` is
     known, the stream on this link holds everything due with a position in (since, mark], and
     nothing sent so far is beyond `upper`. Not `ok`: the receiver must open a new session.
     """
@@ -144,16 +149,14 @@ class ResubscribeAck:
 class Notify:
     """A batch of notifications: headers for the routers, payloads for the subscribers.
 
-    Three columns of equal length; positions rise. Routers rewrite headers and read nothing of a
-    payload (`routing.payload`).
+    `number` is that of the first one: a session's notifications are numbered one by one, so
+    that batches which follow each other can be joined on the way.
     """
 
     namespace: str
     session: Session
     number: int
-    headers: tuple[tuple[int, ...], ...]
-    positions: tuple[int, ...]
-    payloads: tuple[bytes, ...]
+    batch: Batch
 
 
 # -- end to end ----------------------------------------------------------------------------------
@@ -205,9 +208,7 @@ class RecoverReply:
     request: int
     first: int
     through: int
-    headers: tuple[tuple[int, ...], ...]
-    positions: tuple[int, ...]
-    payloads: tuple[bytes, ...]
+    batch: Batch
 
 
 @dataclass(frozen=True, slots=True)

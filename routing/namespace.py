@@ -21,14 +21,16 @@ from itertools import groupby
 
 from routing import messages
 from routing.api import LOCAL, Address, Effect, Report, Send, View
+from routing.batch import Batch
 from routing.content_graph import NodeId
+from routing.digest import NodeSet
 from routing.errors import ProtocolError
 from routing.messages import UNKNOWN, Session, Setup
 from routing.rendezvous import RendezvousPoint
 from routing.session import Answer, Downstream, Rejected, Released, Told, Upstream
 from routing.store import Entry
 from routing.subscriber import SubscriberEnd
-from routing.table import Header, Neighbor, Table, whole
+from routing.table import Neighbor, Table, whole
 
 #: How often the wait before the next listing doubles while none is answered.
 _BACKOFF_MAX = 3
@@ -301,9 +303,12 @@ class Namespace:
         down.outbox.extend(map(Told, self.table.opening(src)))
         for node in message.nodes:
             self.subscribe(src, node, marked=False)
+        # All requests are withdrawn before any is answered: a set-up must not name, as parent or
+        # child, a node that the neighbour has lost and is only about to be told of.
         for node in message.requests:
             if node in down.held:
                 self._withdraw(src, node, self.nodes[node])
+        for node in message.requests:
             self.subscribe(src, node, marked=True)
 
     def _refresh_downstream(
@@ -435,69 +440,63 @@ class Namespace:
     # -- notifications -------------------------------------------------------------------
 
     def _notified(self, message: messages.Notify, now: float) -> None:
-        if not message.positions:
+        batch, up = message.batch, self.up
+        if not len(batch):
             return
-        up = self.up
         if message.session == up.session:
             if message.number <= up.notified:
                 self._report("duplicate")
                 return
             if message.number > up.notified + 1:
-                self._since = max(self._since, message.positions[0] - 1)
+                self._since = max(self._since, batch.first() - 1)
                 self._tell_stream(True, now)
-            up.notified = message.number
-        self._upper = max(self._upper, message.positions[-1])
-        self.forward(message.headers, message.positions, message.payloads, now)
+            up.notified = message.number + len(batch) - 1
+        if batch.first() <= self._upper:
+            batch = self._without_stale(batch, now)
+            if not len(batch):
+                return
+        self._upper = batch.last()
+        self.forward(batch, now)
 
-    def forward(
-        self,
-        headers: tuple[Header, ...],
-        positions: tuple[int, ...],
-        payloads: tuple[bytes, ...],
-        now: float,
-    ) -> None:
+    def _without_stale(self, batch: Batch, now: float) -> Batch:
+        """Positions rise along a tree; only while trees change can an older one come.
+
+        It may be going round in a circle of routers that have not all heard of the new tree yet,
+        so it goes no farther; whoever is due it and has not had it finds it in the log.
+        """
+        rows = [row for row in range(len(batch)) if batch.position(row) > self._upper]
+        self._report("stale", notifications=len(batch) - len(rows))
+        self._since = max(self._since, min(self._upper, batch.last()))
+        self._tell_stream(True, now)
+        headers = list(batch.headers())
+        return batch.select(rows, [headers[row] for row in rows])
+
+    def forward(self, batch: Batch, now: float) -> None:
         """Send a batch on to whoever is due, with headers of their own (Figure 3-18)."""
-        batches: dict[Neighbor, tuple[list[Header], list[int], list[bytes]]] = {}
-        for header, position, payload in zip(headers, positions, payloads, strict=True):
-            if unknown := self.table.unknown(header):
-                self._report("unknown-node", nodes=unknown, position=position)
-            for neighbor, rewritten in self.table.route(header).items():
-                if neighbor == LOCAL:
+        routed = self.table.route_batch(batch)
+        if routed.unknown:
+            self._report("unknown-node", notifications=routed.unknown)
+        for neighbor in sorted(routed.batches):
+            due = routed.batches[neighbor]
+            if neighbor == LOCAL:
+                for header, position, payload in due.rows():
                     self.end.notified(self.table.covering(header), position, payload, now)
-                    continue
-                batch = batches.setdefault(neighbor, ([], [], []))
-                batch[0].append(rewritten)
-                batch[1].append(position)
-                batch[2].append(payload)
-        for neighbor in sorted(batches):
-            self._notify(self.down[neighbor], *batches[neighbor])
+            else:
+                self._notify(self.down[neighbor], due)
 
     def publish(self, entry: Entry, now: float) -> None:
         """Send a new publication from the rendezvous point down its tree."""
         assert self.rendezvous is not None
         header = self.table.root_header(self.rendezvous.store.graph, entry.nodes)
-        self.forward((header,), (entry.position,), (entry.payload,), now)
+        self.forward(Batch.of([(header, entry.position, entry.payload)]), now)
         self.end.advance(entry.position, 0, entry.position, now)
 
-    def _notify(
-        self,
-        down: Downstream,
-        headers: list[Header],
-        positions: list[int],
-        payloads: list[bytes],
-    ) -> None:
+    def _notify(self, down: Downstream, batch: Batch) -> None:
         if not down.live:
             return
         self._flush_down(down)
-        down.notified += 1
-        notify = messages.Notify(
-            self.name,
-            down.session,
-            down.notified,
-            tuple(headers),
-            tuple(positions),
-            tuple(payloads),
-        )
+        notify = messages.Notify(self.name, down.session, down.notified + 1, batch)
+        down.notified += len(batch)
         self._emit(Send(down.neighbor, notify))
 
     # -- the rendezvous point's graph ----------------------------------------------------
@@ -529,6 +528,20 @@ class Namespace:
         down = self.down.get(neighbor)
         if down is not None and len(down.held):
             self._ask_to_reopen(down)
+
+    def reroute(self, neighbor: Neighbor, up: bool, now: float) -> None:
+        """The way to the rendezvous point has changed: take all subscriptions there."""
+        if neighbor == self.up.neighbor or self.rendezvous is not None:
+            return
+        if self.up.session is not None and self.up.up:
+            # An empty listing: the old neighbour need not keep anything.
+            session = self.up.open([], now)
+            digest = NodeSet().digest()
+            self._send_up(messages.Resubscribe(self.name, session, 0, 0, digest, listed=True))
+        if neighbor in self.down:
+            self._drop(self.down[neighbor])
+        self.up.neighbor, self.up.up = neighbor, up
+        self._reopen(now)
 
     def restarted(self, neighbor: Neighbor, incarnation: int, now: float) -> None:
         """A neighbour has forgotten everything."""

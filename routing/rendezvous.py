@@ -11,6 +11,7 @@ import hmac
 
 import msgpack  # type: ignore[import-untyped]
 
+from routing.batch import Batch, Row
 from routing.content_graph import NodeId
 from routing.errors import ProtocolError
 from routing.messages import (
@@ -102,24 +103,20 @@ class RendezvousPoint:
         store, wanted = self.store, frozenset(request.nodes)
         upto = min(request.upto, store.last)
         through = max(min(request.after, upto), store.first - 1)
-        headers: list[tuple[NodeId, ...]] = []
-        entries: list[Entry] = []
-        while through < upto and len(entries) < self._recover_batch:
+        rows: list[Row] = []
+        while through < upto and len(rows) < self._recover_batch:
             through += 1
             entry = store.entry(through)
             covering = store.covering(entry.nodes)
             if not covering.isdisjoint(wanted):
-                headers.append(tuple(sorted(covering)))
-                entries.append(entry)
+                rows.append((tuple(sorted(covering)), entry.position, entry.payload))
         return RecoverReply(
             request.namespace,
             request.path,
             request.request,
             store.first,
             through,
-            tuple(headers),
-            tuple(entry.position for entry in entries),
-            tuple(entry.payload for entry in entries),
+            Batch.of(rows),
         )
 
     # -- the graph -----------------------------------------------------------------------

@@ -7,6 +7,7 @@ section 3.4.9, sends them by the Internet instead).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ from routing.api import (
     Received,
     RemoveNode,
     Report,
+    Reroute,
     Router,
     Send,
     Start,
@@ -30,16 +32,14 @@ from routing.api import (
     Unsubscribe,
     View,
 )
+from routing.content_graph import check_node
 from routing.errors import ProtocolError
-from routing.messages import Setup
+from routing.messages import PATH_MAX, Setup
 from routing.namespace import Namespace
 from routing.publisher import PublisherEnd
 from routing.rendezvous import RendezvousPoint
 from routing.subscriber import SubscriberEnd
 from routing.table import Table
-
-#: Routers between a client and a rendezvous point, at the most.
-PATH_MAX = 64
 
 
 class TreeRouter(Router):
@@ -56,6 +56,8 @@ class TreeRouter(Router):
         self._spaces: dict[Address, Namespace] = {}
         self._publishers: dict[Address, PublisherEnd] = {}
         self._lives: dict[Address, int] = {}
+        #: Neighbours that cannot be reached now.
+        self._broken: set[Address] = set()
         self._rendezvous = (
             None if view.store is None else RendezvousPoint(view.store, view.config.recover_batch)
         )
@@ -105,6 +107,7 @@ class TreeRouter(Router):
                 self._received(src, message, now)
             case Subscribe(client, namespace, node):
                 self._route_to(namespace)
+                check_node(node)
                 self.namespace(namespace).end.subscribe(client, node, now)
             case Unsubscribe(client, namespace, node):
                 self._unsubscribe(client, namespace, node)
@@ -114,12 +117,16 @@ class TreeRouter(Router):
             case InsertNode() | RemoveNode():
                 self._change_graph(event)
             case LinkUp(neighbor):
+                self._broken.discard(neighbor)
                 self._emit(Send(neighbor, messages.Hello(self.view.incarnation)))
                 for space in self._sorted():
                     space.link_up(neighbor, now)
             case LinkDown(neighbor):
+                self._broken.add(neighbor)
                 for space in self._sorted():
                     space.link_down(neighbor)
+            case Reroute(next_hop):
+                self._reroute(next_hop, now)
             case Start():
                 for neighbor in sorted(self.view.neighbors):
                     self._emit(Send(neighbor, messages.Hello(self.view.incarnation)))
@@ -138,11 +145,22 @@ class TreeRouter(Router):
         space = self.namespace(self.address)
         store = self._rendezvous.store
         if isinstance(event, InsertNode):
+            if event.version not in (None, store.version):
+                raise ProtocolError(
+                    f"node {event.node} was placed in graph version {event.version}; "
+                    f"the graph is at {store.version}"
+                )
             store.insert_node(event.node, event.parents, event.children)
             space.node_inserted(Setup(event.node, event.parents, event.children))
         else:
             store.remove_node(event.node)
             space.node_removed(event.node)
+
+    def _reroute(self, next_hop: Mapping[Address, Address], now: float) -> None:
+        self.view.next_hop = dict(next_hop)
+        for name in sorted(self._spaces):
+            hop = next_hop.get(name, LOCAL)
+            self._spaces[name].reroute(hop, hop != LOCAL and hop not in self._broken, now)
 
     def _tick(self, now: float) -> None:
         for space in self._sorted():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from routing.content_graph import ContentGraph, NodeId
+from routing.content_graph import ContentGraph, NodeId, check_node
 from routing.errors import ProtocolError
 
 Source = tuple[str, str]
@@ -71,6 +71,7 @@ class Store:
 
         An identifier is never used again: routers far away may still know its old place.
         """
+        check_node(node)
         if node in self._retired:
             raise ProtocolError(f"node {node} was removed; identifiers are not used twice")
         self.graph.insert(node, parents, children)

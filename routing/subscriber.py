@@ -250,8 +250,7 @@ class SubscriberEnd:
         if reply.first > recovery.after + 1:
             self._lost(recovery.after + 1, min(reply.first - 1, recovery.upto))
         delivered = 0
-        rows = zip(reply.headers, reply.positions, reply.payloads, strict=True)
-        for header, position, payload in rows:
+        for header, position, payload in reply.batch.rows():
             delivered += self._deliver(header, position, unpack(payload)[1])
         if delivered:
             fields = {"namespace": self._namespace, "deliveries": delivered}

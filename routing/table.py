@@ -14,19 +14,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
+from routing.batch import Batch, Header, pack_u32, unpack_u32
 from routing.content_graph import ContentGraph, NodeId
 from routing.errors import ProtocolError
 from routing.messages import Setup
 
-Header = tuple[NodeId, ...]
 Neighbor = str
+
+_Route = tuple[list[tuple[Neighbor, bytes]], bool]
+"""Who is due a header, with which header each; and whether the table lacks a node of it."""
 
 _NOBODY: frozenset[Neighbor] = frozenset()
 _NOTHING: frozenset[NodeId] = frozenset()
 
 #: Headers whose route is remembered, at the most.
-_ROUTED_MAX = 1 << 16
+_ROUTES_MAX = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A batch taken apart: per neighbour, what it is due."""
+
+    batches: dict[Neighbor, Batch]
+    #: Notifications with a node that should be in the table and is not.
+    unknown: int
 
 
 class Table(ABC):
@@ -36,6 +49,8 @@ class Table(ABC):
     whole_graph = False
 
     def __init__(self) -> None:
+        #: Headers routed since the last change of the table.
+        self._routes: dict[bytes, _Route] = {}
         self._subs: dict[Neighbor, set[NodeId]] = {}
         self._subscribers: dict[NodeId, set[Neighbor]] = {}
 
@@ -72,11 +87,13 @@ class Table(ABC):
 
     def attach(self, node: NodeId, neighbor: Neighbor) -> None:
         """Subscribe the neighbour to a node of the table."""
+        self._routes.clear()
         self._subs.setdefault(neighbor, set()).add(node)
         self._subscribers.setdefault(node, set()).add(neighbor)
 
     def detach(self, node: NodeId, neighbor: Neighbor) -> None:
         """End the neighbour's subscription to the node."""
+        self._routes.clear()
         held, holders = self._subs[neighbor], self._subscribers[node]
         held.remove(node)
         holders.remove(neighbor)
@@ -94,6 +111,33 @@ class Table(ABC):
     @abstractmethod
     def route(self, header: Header) -> dict[Neighbor, Header]:
         """The neighbours that are due a notification and the header for each, both sorted."""
+
+    def route_batch(self, batch: Batch) -> Routed:
+        """Route many notifications; per neighbour, those that are due with their headers.
+
+        The answer for a header is a function of the table alone, so it is remembered, as bytes,
+        until the table changes.
+        """
+        due: dict[Neighbor, tuple[list[int], list[bytes]]] = {}
+        unknown = 0
+        for row, header in enumerate(batch.headers()):
+            routed, strange = self._remembered(header)
+            unknown += strange
+            for neighbor, rewritten in routed:
+                rows, headers = due.setdefault(neighbor, ([], []))
+                rows.append(row)
+                headers.append(rewritten)
+        return Routed({i: batch.select(*chosen) for i, chosen in due.items()}, unknown)
+
+    def _remembered(self, header: bytes) -> _Route:
+        route = self._routes.get(header)
+        if route is None:
+            if len(self._routes) >= _ROUTES_MAX:
+                self._routes.clear()
+            nodes = tuple(unpack_u32(header))
+            routed = [(i, pack_u32(nodes)) for i, nodes in self.route(nodes).items()]
+            route = self._routes[header] = (routed, bool(self.unknown(nodes)))
+        return route
 
     @abstractmethod
     def covering(self, header: Header) -> AbstractSet[NodeId]:
@@ -135,9 +179,11 @@ class GraphTable(Table):
     def insert(self, setup: Setup) -> None:
         # Linking goes both ways and drops the edges from the parents straight to the children.
         self.graph.insert(*setup)
+        self._routes.clear()
 
     def remove(self, node: NodeId) -> None:
         self.graph.remove(node)
+        self._routes.clear()
 
     def setups(self, node: NodeId, neighbor: Neighbor) -> list[Setup]:
         return [_setup(node, self.graph, self.subs(neighbor))]
@@ -169,8 +215,6 @@ class LabelTable(GraphTable):
     def __init__(self) -> None:
         super().__init__()
         self._labels: dict[NodeId, dict[Neighbor, set[NodeId]]] = {}
-        #: Headers routed since the last change: the answer is a function of the table alone.
-        self._routed: dict[Header, dict[Neighbor, Header]] = {}
 
     def label(self, node: NodeId, neighbor: Neighbor) -> AbstractSet[NodeId]:
         """o(node, neighbor): empty where the neighbour wants nothing of the node."""
@@ -180,25 +224,21 @@ class LabelTable(GraphTable):
 
     def insert(self, setup: Setup) -> None:
         super().insert(setup)
-        self._routed.clear()
         self._labels[setup.node] = self._inherited(setup)
 
     def remove(self, node: NodeId) -> None:
         super().remove(node)
-        self._routed.clear()
         del self._labels[node]
 
     def attach(self, node: NodeId, neighbor: Neighbor) -> None:
         if node in self.subs(neighbor):
             return
         super().attach(node, neighbor)
-        self._routed.clear()
         self._label_descendants(node, neighbor)
         self._labels[node][neighbor] = {node}
 
     def detach(self, node: NodeId, neighbor: Neighbor) -> None:
         super().detach(node, neighbor)
-        self._routed.clear()
         for each in self._affected(node, neighbor):
             self._merge_parent_labels(each, neighbor)
 
@@ -248,14 +288,6 @@ class LabelTable(GraphTable):
     # -- notifications -------------------------------------------------------------------
 
     def route(self, header: Header) -> dict[Neighbor, Header]:
-        routed = self._routed.get(header)
-        if routed is None:
-            if len(self._routed) >= _ROUTED_MAX:
-                self._routed.clear()
-            routed = self._routed[header] = self._route(header)
-        return routed
-
-    def _route(self, header: Header) -> dict[Neighbor, Header]:
         """Figure 3-18: every neighbour with a label is due, subscribed to the node or not."""
         union: dict[Neighbor, set[NodeId]] = {}
         for node in header:

@@ -33,6 +33,7 @@ FAULTY = (
     "recovered",
     "lost",
     "duplicate",
+    "stale",
     "misrouted",
     "no-route",
     "bad-setup",

@@ -136,9 +136,9 @@ class World:
                 self._refuse(client, namespace, reason, node, ticket)
             case Report(name, fields):
                 self.reports[name] += int(fields.get("deliveries", 1))
-            case Send(_, messages.Notify(namespace, _, _, headers)) if self._minimal:
-                for header in headers:
-                    self._check_header(namespace, header)
+            case Send(_, messages.Notify(namespace, _, _, batch)) if self._minimal:
+                for row in batch.rows():
+                    self._check_header(namespace, row[0])
 
     def _refuse(
         self, client: str, namespace: Address, reason: str, node: int | None, ticket: int | None

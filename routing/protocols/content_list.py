@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from routing.batch import Header
 from routing.content_graph import ContentGraph, NodeId
 from routing.messages import Setup
 from routing.registry import register
 from routing.router import TreeRouter
-from routing.table import Header, Neighbor, Table
+from routing.table import Neighbor, Table
 
 
 class ListTable(Table):

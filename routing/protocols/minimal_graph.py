@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from routing.batch import Header
 from routing.content_graph import NodeId
 from routing.registry import register
 from routing.router import TreeRouter
-from routing.table import GraphTable, Header, Neighbor
+from routing.table import GraphTable, Neighbor
 
 
 class MinimalTable(GraphTable):

@@ -6,12 +6,13 @@ Headers name the lowest nodes and never change; routers walk the graph upward to
 
 from __future__ import annotations
 
+from routing.batch import Header
 from routing.content_graph import ContentGraph, NodeId
 from routing.errors import ProtocolError
 from routing.messages import Setup
 from routing.registry import register
 from routing.router import TreeRouter
-from routing.table import GraphTable, Header, Neighbor, whole
+from routing.table import GraphTable, Neighbor, whole
 
 
 class StoredTable(GraphTable):
@@ -34,7 +35,7 @@ class StoredTable(GraphTable):
     def learn(self, setup: Setup) -> list[Neighbor]:
         if setup.node in self.graph:
             return []
-        self.graph.insert(*setup)
+        super().insert(setup)
         return sorted(self._told)
 
     def opening(self, neighbor: Neighbor) -> list[Setup]:

@@ -1,0 +1,145 @@
+"""A batch of notifications as columns: what a hop touches is apart from what it only passes on.
+
+    header_offsets   u32, one more than notifications: where each header begins in `nodes`
+    nodes            u32: the node IDs of all headers
+    positions        u64: each notification's position in its namespace
+    payload_offsets  u32, one more than notifications: where each payload begins in `payloads`
+    payloads         bytes that no router reads (`routing.payload`)
+
+A router rewrites the first two columns per neighbour. Where a neighbour is due every
+notification of a batch, the other three go on as the same objects, neither read nor copied.
+All numbers are little-endian.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from routing.errors import ProtocolError
+
+Header = tuple[int, ...]
+Row = tuple[Header, int, bytes]
+
+if sys.byteorder != "little" or array("I").itemsize != 4:  # pragma: no cover
+    raise ImportError("batches need a little-endian machine with 4-byte integers")
+
+
+def pack_u32(numbers: Iterable[int]) -> bytes:
+    """A column of node IDs or offsets."""
+    return array("I", numbers).tobytes()
+
+
+def unpack_u32(column: bytes) -> memoryview[int]:
+    """The numbers of a column, without a copy."""
+    return memoryview(column).cast("I")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Notifications with rising positions."""
+
+    header_offsets: bytes
+    nodes: bytes
+    positions: bytes
+    payload_offsets: bytes
+    payloads: bytes
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Batch:
+        """A batch of (header, position, payload) rows."""
+        header_offsets, nodes, positions = array("I", (0,)), array("I"), array("Q")
+        payload_offsets, payloads, end = array("I", (0,)), [], 0
+        for header, position, payload in rows:
+            nodes.extend(header)
+            header_offsets.append(len(nodes))
+            positions.append(position)
+            payloads.append(payload)
+            end += len(payload)
+            payload_offsets.append(end)
+        return cls(
+            header_offsets.tobytes(),
+            nodes.tobytes(),
+            positions.tobytes(),
+            payload_offsets.tobytes(),
+            b"".join(payloads),
+        )
+
+    def __len__(self) -> int:
+        return len(self.positions) // 8
+
+    def first(self) -> int:
+        """The position of the first notification."""
+        return int.from_bytes(self.positions[:8], "little")
+
+    def last(self) -> int:
+        """The position of the last notification."""
+        return int.from_bytes(self.positions[-8:], "little")
+
+    def headers(self) -> Iterator[bytes]:
+        """The header of each notification, as a column of node IDs."""
+        offsets, nodes = unpack_u32(self.header_offsets), self.nodes
+        for i in range(len(self)):
+            yield nodes[4 * offsets[i] : 4 * offsets[i + 1]]
+
+    def position(self, row: int) -> int:
+        """One notification's position."""
+        return memoryview(self.positions).cast("Q")[row]
+
+    def payload(self, row: int) -> bytes:
+        """One notification's payload."""
+        offsets = unpack_u32(self.payload_offsets)
+        return self.payloads[offsets[row] : offsets[row + 1]]
+
+    def rows(self) -> Iterator[Row]:
+        """Every notification as (header, position, payload)."""
+        for row, header in enumerate(self.headers()):
+            yield tuple(unpack_u32(header)), self.position(row), self.payload(row)
+
+    def select(self, rows: Sequence[int], headers: Sequence[bytes]) -> Batch:
+        """Some of the notifications, in order, with other headers."""
+        ends = array("I", (0,))
+        end = 0
+        for header in headers:
+            end += len(header) // 4
+            ends.append(end)
+        nodes = b"".join(headers)
+        if len(rows) == len(self):
+            return Batch(ends.tobytes(), nodes, self.positions, self.payload_offsets, self.payloads)
+        positions = memoryview(self.positions).cast("Q")
+        chosen = array("Q", (positions[row] for row in rows))
+        payload_offsets, payloads = self._payloads_of(rows)
+        return Batch(ends.tobytes(), nodes, chosen.tobytes(), payload_offsets, payloads)
+
+    def _payloads_of(self, rows: Sequence[int]) -> tuple[bytes, bytes]:
+        offsets = unpack_u32(self.payload_offsets)
+        ends, chosen, end = array("I", (0,)), [], 0
+        for row in rows:
+            chosen.append(self.payloads[offsets[row] : offsets[row + 1]])
+            end += len(chosen[-1])
+            ends.append(end)
+        return ends.tobytes(), b"".join(chosen)
+
+    def validate(self) -> None:
+        """ProtocolError unless the columns fit together; for batches that came from outside."""
+        count = len(self)
+        if len(self.positions) != 8 * count or len(self.nodes) % 4:
+            raise ProtocolError("a batch has a column that is no whole number of entries")
+        _check_offsets("header", self.header_offsets, count, len(self.nodes) // 4)
+        _check_offsets("payload", self.payload_offsets, count, len(self.payloads))
+        positions = memoryview(self.positions).cast("Q").tolist()
+        if positions != sorted(set(positions)):
+            raise ProtocolError("the positions of a batch do not rise")
+
+
+def _check_offsets(name: str, column: bytes, count: int, end: int) -> None:
+    if len(column) != 4 * (count + 1):
+        raise ProtocolError(f"a batch of {count} has {len(column)} bytes of {name} offsets")
+    offsets = unpack_u32(column).tolist()
+    if offsets[0] != 0 or offsets[-1] != end or offsets != sorted(offsets):
+        raise ProtocolError(f"the {name} offsets of a batch do not cover its {end} entries")
+
+
+EMPTY = Batch.of(())
