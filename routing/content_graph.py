@@ -156,6 +156,22 @@ class ContentGraph:
             owners -= above
             owners.add(node)
 
+    def link(self, parent: NodeId, child: NodeId) -> bool:
+        """Note that a node covers another; false if that was known."""
+        above = _reach(self._parents, (parent,))
+        if parent == child or child in above:
+            raise ProtocolError(f"node {parent} cannot cover node {child}: it is covered by it")
+        if parent in _reach(self._parents, (child,)):
+            return False
+        below = {child, *_reach(self._children, (child,))}
+        for high in {parent, *above}:
+            for shortcut in self._children[high] & below:
+                self._children[high].discard(shortcut)
+                self._parents[shortcut].discard(high)
+        self._parents[child].add(parent)
+        self._children[parent].add(child)
+        return True
+
     def remove(self, node: NodeId) -> None:
         """Take a node out and join its parents to its children where no other path does."""
         if node not in self._parents:

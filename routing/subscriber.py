@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from routing.api import Address, Config, Confirmed, Deliver, Effect, Notification, Refused, Report
 from routing.content_graph import NodeId
@@ -28,23 +29,28 @@ from routing.messages import (
 )
 from routing.payload import unpack
 
+#: How often the wait for a reply doubles.
+_BACKOFF_MAX = 4
 
-@dataclass(slots=True)
-class _Asked:
-    """A request for sequence numbers that waits for its reply."""
-
-    node: NodeId
-    again_at: float
+_Request = TypeVar("_Request", SequenceRequest, RecoverRequest)
 
 
 @dataclass(slots=True)
-class _Recovery:
-    """A request for what was lost in (floor, upto]."""
+class _Asked(Generic[_Request]):
+    """A request that is repeated, ever more rarely, until its reply comes.
 
-    request: int
-    after: int
-    upto: int
+    A repetition is the same request: however long the way, the first reply answers it.
+    """
+
+    message: _Request
     again_at: float
+    repeats: int = 0
+
+    def repeat(self, retry: float, now: float) -> _Request:
+        """The request to send again."""
+        self.repeats += 1
+        self.again_at = now + retry * 2.0 ** min(self.repeats, _BACKOFF_MAX)
+        return self.message
 
 
 class SubscriberEnd:
@@ -66,8 +72,8 @@ class SubscriberEnd:
         #: Clients whose subscription is not in force yet, per node.
         self._hopeful: dict[NodeId, dict[str, None]] = {}
         self._requests = 0
-        self._asked: dict[int, _Asked] = {}
-        self._recovery: _Recovery | None = None
+        self._asked: dict[int, _Asked[SequenceRequest]] = {}
+        self._recovery: _Asked[RecoverRequest] | None = None
         #: The last number heard of each lowest node; a node first heard of starts at 1.
         self._numbers: dict[NodeId, int] = {}
         #: Per node held here, it and its descendants as far as they are known; and how many
@@ -134,8 +140,9 @@ class SubscriberEnd:
 
     def _ask_numbers(self, node: NodeId, now: float) -> None:
         self._requests += 1
-        self._asked[self._requests] = _Asked(node, now + self._config.retry)
-        self._ask(SequenceRequest(self._namespace, (), self._requests, node), now)
+        request = SequenceRequest(self._namespace, (), self._requests, node)
+        self._asked[self._requests] = _Asked(request, now + self._config.retry)
+        self._ask(request, now)
 
     def sequenced(self, reply: SequenceReply) -> NodeId | None:
         """Keep the numbers; returns the node to subscribe to, if somebody still wants it."""
@@ -145,10 +152,11 @@ class SubscriberEnd:
         self._upper = max(self._upper, reply.position)
         if self._floor is None or not self._holders:
             self._floor = max(self._floor or 0, reply.position)
-        if asked.node not in self._hopeful:
+        node = asked.message.node
+        if node not in self._hopeful:
             return None
-        self._replies[asked.node] = reply.numbers
-        return asked.node
+        self._replies[node] = reply.numbers
+        return node
 
     def _track(self, node: NodeId) -> None:
         """From now on, every notification with the node or a descendant lowest is due here."""
@@ -235,18 +243,17 @@ class SubscriberEnd:
 
     def _request_recovery(self, after: int, upto: int, now: float) -> None:
         self._requests += 1
-        again_at = now + self._config.retry
-        self._recovery = _Recovery(self._requests, after, upto, again_at)
         nodes = tuple(sorted(self._holders))
+        request = RecoverRequest(self._namespace, (), self._requests, nodes, after, upto)
+        self._recovery = _Asked(request, now + self._config.retry)
         self._emit(Report("recover", {"namespace": self._namespace, "after": after, "upto": upto}))
-        self._ask(RecoverRequest(self._namespace, (), self._requests, nodes, after, upto), now)
+        self._ask(request, now)
 
     def recovered(self, reply: RecoverReply, now: float) -> None:
         """Deliver what was lost; ask on while there is more of it."""
-        recovery = self._recovery
-        if recovery is None or reply.request != recovery.request:
+        if self._recovery is None or reply.request != self._recovery.message.request:
             return
-        self._recovery = None
+        recovery, self._recovery = self._recovery.message, None
         if reply.first > recovery.after + 1:
             self._lost(recovery.after + 1, min(reply.first - 1, recovery.upto))
         delivered = 0
@@ -277,13 +284,12 @@ class SubscriberEnd:
     def tick(self, now: float) -> None:
         """Repeat requests whose reply is overdue."""
         for request, asked in list(self._asked.items()):
-            if asked.again_at <= now:
+            if asked.message.node not in self._hopeful:
                 del self._asked[request]
-                if asked.node in self._hopeful:
-                    self._ask_numbers(asked.node, now)
+            elif asked.again_at <= now:
+                self._ask(asked.repeat(self._config.retry, now), now)
         if self._recovery is not None and self._recovery.again_at <= now:
-            self._recovery = None
-            self._recover_if_due(now)
+            self._ask(self._recovery.repeat(self._config.retry, now), now)
 
     def next_timeout(self) -> float | None:
         """When the next repetition is due."""

@@ -23,6 +23,7 @@ from routing.api import (
     LinkDown,
     LinkUp,
     Received,
+    Reroute,
     Router,
     Send,
     Start,
@@ -102,7 +103,7 @@ class Network:
         self._transcode = transcode
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
-        self._next_hops = next_hops
+        self._next_hops = dict(next_hops)
         self._links: dict[tuple[Address, Address], Link] = {}
         self._arrival: dict[tuple[Address, Address], float] = {}
         self._cut: set[tuple[Address, Address]] = set()
@@ -220,6 +221,12 @@ class Network:
         """Make a link lose and double messages from now on."""
         for pair in ((a, b), (b, a)):
             self._links[pair] = replace(self._links[pair], loss=loss, duplicate=duplicate)
+
+    def reroute(self, address: Address, next_hop: Mapping[Address, Address]) -> None:
+        """Tell a router of new trees; one that is down hears of them when it starts."""
+        self._next_hops[address] = next_hop
+        if self.routers[address] is not None:
+            self.event(address, Reroute(next_hop))
 
     def links(self) -> Iterable[tuple[Address, Address]]:
         """Every link once, sorted."""

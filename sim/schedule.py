@@ -12,6 +12,8 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
 
 from routing.api import Address, Config, Router
 from routing.content_graph import NodeId
@@ -22,6 +24,8 @@ from routing.store import Store
 from sim.network import Link, Network, next_hops
 from sim.oracle import Item, ViolationError
 from sim.world import World
+
+_Pair = tuple[Address, Address]
 
 ITEMS = range(10)
 #: No node has this ID: a subscription to it must be rejected.
@@ -93,11 +97,14 @@ class _Schedule:
         meanings = {(r, n): s for r in self.roots for n, s in self._meanings().items()}
         self.keys = sorted(meanings)
         meanings.update({(root, BOGUS): frozenset() for root in self.roots})
-        tree = self._tree()
+        #: Links between routers that trees may use; those given up are cut for good.
+        self.overlay, leaves = self._overlay()
+        self.given_up: set[tuple[Address, Address]] = set()
+        self.leaves = leaves
         network = Network(
             protocol,
-            {pair: self._link() for pair in tree},
-            next_hops(tree, self.roots),
+            {pair: self._link() for pair in self.overlay + leaves},
+            self._hops(),
             {root: Store() for root in self.roots},
             seed=rng.getrandbits(64),
             config=Config(period=1.0, lifetime=4.0, retry=2.0, window=4, recover_batch=3),
@@ -130,13 +137,17 @@ class _Schedule:
             sets.add(frozenset(items))
         return dict(enumerate(sorted(sets, key=lambda s: rng.random())))
 
-    def _tree(self) -> list[tuple[Address, Address]]:
-        """A random tree of routers, and a host on a random router each."""
-        rng = self.rng
-        pairs = [
-            (self.routers[rng.randrange(i)], self.routers[i]) for i in range(1, len(self.routers))
-        ]
-        return pairs + [(rng.choice(self.routers), host) for host in self.hosts]
+    def _overlay(self) -> tuple[list[_Pair], list[_Pair]]:
+        """A random tree of routers, sometimes with links to spare, and a host on some of them."""
+        rng, routers = self.rng, self.routers
+        pairs = [(routers[rng.randrange(i)], routers[i]) for i in range(1, len(routers))]
+        spare = [pair for pair in combinations(routers, 2) if pair not in pairs]
+        pairs += rng.sample(spare, min(len(spare), rng.choice((0, 0, 1, 2, 3))))
+        return pairs, [(rng.choice(routers), host) for host in self.hosts]
+
+    def _hops(self) -> dict[Address, dict[Address, Address]]:
+        kept = [pair for pair in self.overlay if pair not in self.given_up]
+        return next_hops(kept + self.leaves, self.roots)
 
     def _link(self) -> Link:
         rng = self.rng
@@ -184,7 +195,8 @@ class _Schedule:
     def _mend(self) -> None:
         for a, b in self.network.links():
             self.network.disturb(a, b, 0.0, 0.0)
-            self.network.heal(a, b, noticed=self.rng.random() < 0.5)
+            if (a, b) not in self.given_up and (b, a) not in self.given_up:
+                self.network.heal(a, b, noticed=self.rng.random() < 0.5)
         for address, router in self.network.routers.items():
             if router is None:
                 self._restart(address, self.rng.random() < 0.5)
@@ -204,8 +216,8 @@ class _Schedule:
     def _act(self) -> None:
         common = (self._subscribe, self._subscribe, self._publish, self._publish, self._unsubscribe)
         rare = (self._insert, self._remove, self._bogus)
-        faults = (self._crash, self._crash_host, self._disturb, self._cut)
-        kinds = common * 3 + rare + (faults if self.plan.faults else ())
+        faults = (self._crash, self._crash_host, self._disturb, self._cut, self._reroute)
+        kinds = common * 3 + (*rare, self._burst) + (faults if self.plan.faults else ())
         self.rng.choice(kinds)()
 
     def _client(self) -> str | None:
@@ -260,6 +272,11 @@ class _Schedule:
             if len(self.world.lowest(namespace, item, graph)) > 1:
                 self._reach("several lowest nodes")
             self.world.publish(client, namespace, item)
+
+    def _burst(self) -> None:
+        """Many publications at once, so that some are always on their way."""
+        for _ in range(self.rng.randint(2, 6)):
+            self._publish()
 
     def _insert(self) -> None:
         ready = [key for key in self.later if self.network.routers[key[0]] is not None]
@@ -324,7 +341,38 @@ class _Schedule:
             a, b = self.rng.choice(links)
             self._reach("partition")
             self.network.cut(a, b, noticed=self.rng.random() < 0.5)
-            self._soon(lambda: self.network.heal(a, b, noticed=self.rng.random() < 0.5))
+            self._soon(lambda: self._heal(a, b, noticed=self.rng.random() < 0.5))
+
+    def _heal(self, a: Address, b: Address, noticed: bool) -> None:
+        if (a, b) not in self.given_up and (b, a) not in self.given_up:
+            self.network.heal(a, b, noticed)
+
+    def _reroute(self) -> None:
+        """Give a link up for good, or take one back, and let the routers hear of it by and by."""
+        pair = self.rng.choice(self.overlay) if self.overlay else None
+        if pair is None or not self._can_spare(pair):
+            return
+        self._reach("rerouting")
+        noticed = self.rng.random() < 0.5
+        if pair in self.given_up:
+            self.given_up.discard(pair)
+            self.network.heal(*pair, noticed)
+        else:
+            self.given_up.add(pair)
+            self.network.cut(*pair, noticed)
+        for address in self.network.routers:
+            self._soon(partial(self._tell_hops, address))
+
+    def _can_spare(self, pair: _Pair) -> bool:
+        """Whether the routers stay connected without a link."""
+        kept = [each for each in self.overlay if each not in self.given_up and each != pair]
+        reached = {self.routers[0]}
+        for _ in self.routers:
+            reached.update(end for each in kept if reached.intersection(each) for end in each)
+        return len(reached) == len(self.routers)
+
+    def _tell_hops(self, address: Address) -> None:
+        self.network.reroute(address, self._hops()[address])
 
     def _soon(self, action: Callable[[], None]) -> None:
         self.network.at(self.network.now + self.rng.expovariate(0.5), action)

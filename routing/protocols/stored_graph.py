@@ -33,9 +33,14 @@ class StoredTable(GraphTable):
         """Nothing: the node stays in the graph."""
 
     def learn(self, setup: Setup) -> list[Neighbor]:
-        if setup.node in self.graph:
+        if setup.node not in self.graph:
+            super().insert(setup)
+            return sorted(self._told)
+        # Nodes that were missed while the link was down may stand above known ones.
+        news = [self.graph.link(parent, setup.node) for parent in setup.parents]
+        if not any(news):
             return []
-        super().insert(setup)
+        self._routes.clear()
         return sorted(self._told)
 
     def opening(self, neighbor: Neighbor) -> list[Setup]:
