@@ -459,10 +459,10 @@ class Namespace:
         self.forward(batch, now)
 
     def _without_stale(self, batch: Batch, now: float) -> Batch:
-        """Positions rise along a tree; only while trees change can an older one come.
+        """Positions rise along a tree: an older one is doubled, or comes while trees change.
 
-        It may be going round in a circle of routers that have not all heard of the new tree yet,
-        so it goes no farther; whoever is due it and has not had it finds it in the log.
+        Then it may be going round in a circle of routers that have not all heard of the new
+        tree yet, so it goes no farther; whoever is due it still finds it in the log.
         """
         rows = [row for row in range(len(batch)) if batch.position(row) > self._upper]
         self._report("stale", notifications=len(batch) - len(rows))

@@ -12,8 +12,6 @@ import hmac
 import msgpack  # type: ignore[import-untyped]
 
 from routing.batch import Batch, Row
-from routing.content_graph import NodeId
-from routing.errors import ProtocolError
 from routing.messages import (
     Publish,
     PublishAck,
@@ -118,13 +116,6 @@ class RendezvousPoint:
             through,
             Batch.of(rows),
         )
-
-    # -- the graph -----------------------------------------------------------------------
-
-    def require(self, node: NodeId) -> None:
-        """ProtocolError unless the node is in the graph."""
-        if node not in self.store.graph:
-            raise ProtocolError(f"node {node} is not in the content graph")
 
 
 def _ack(message: Publish, position: int, refusal: str = "") -> PublishAck:

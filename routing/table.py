@@ -81,6 +81,10 @@ class Table(ABC):
         """subs(i): the nodes that the neighbour is subscribed to."""
         return self._subs.get(neighbor, _NOTHING)
 
+    def neighbors(self) -> AbstractSet[Neighbor]:
+        """Whoever is subscribed to anything."""
+        return self._subs.keys()
+
     def subscribers(self, node: NodeId) -> AbstractSet[Neighbor]:
         """The neighbours that are subscribed to the node itself."""
         return self._subscribers.get(node, _NOBODY)

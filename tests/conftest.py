@@ -1,0 +1,34 @@
+"""What every test can rely on."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+#: Tests in these folders run without Ray, without Spark and without waiting.
+PURE = ("unit", "contract", "scenarios", "sim")
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _pure(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sleeps in a pure test has mistaken its layer."""
+    if request.path.relative_to(TESTS).parts[0] in PURE:
+
+        def refuse(seconds: float) -> NoReturn:
+            raise AssertionError(f"a pure test sleeps for {seconds} s")
+
+        monkeypatch.setattr(time, "sleep", refuse)
+
+
+@pytest.fixture
+def data() -> Path:
+    """Third-party data, where there is any; tests that need it are skipped elsewhere."""
+    folder = Path(os.environ.get("F3_DATA", TESTS.parents[1] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no third-party data at {folder} (set F3_DATA to its folder)")
+    return folder
