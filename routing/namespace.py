@@ -282,6 +282,7 @@ class Namespace:
     def _ask_to_reopen(self, down: Downstream) -> None:
         down.live = False
         down.outbox.clear()
+        self._report("resynchronise", neighbor=down.neighbor)
         refusal = messages.ResubscribeAck(self.name, down.session, down.sent, ok=False)
         self._emit(Send(down.neighbor, refusal))
 

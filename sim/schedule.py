@@ -28,6 +28,8 @@ from sim.world import World
 _Pair = tuple[Address, Address]
 
 ITEMS = range(10)
+#: A graph that loses all its nodes has nothing left to test.
+REMOVALS_MAX = 2
 #: No node has this ID: a subscription to it must be rejected.
 BOGUS = 999
 
@@ -38,6 +40,7 @@ FAULTY = (
     "lost",
     "duplicate",
     "stale",
+    "resynchronise",
     "misrouted",
     "no-route",
     "bad-setup",
@@ -53,8 +56,8 @@ class Plan:
     routers: int = 8
     hosts: int = 4
     nodes: int = 12
-    actions: int = 60
-    seconds: float = 20.0
+    actions: int = 100
+    seconds: float = 25.0
     faults: bool = True
 
 
@@ -126,16 +129,23 @@ class _Schedule:
     # -- the random world ----------------------------------------------------------------
 
     def _meanings(self) -> dict[NodeId, frozenset[Item]]:
-        """Distinct sets of items: half of them grown from others, so that many cover others."""
+        """Distinct sets of items, many of them unions or intersections of others.
+
+        Independent sets seldom cover each other: chains and diamonds have to be made.
+        """
         rng = self.rng
-        sets: set[frozenset[Item]] = set()
-        wanted = rng.randint(2, self.plan.nodes)
-        while len(sets) < wanted:
-            items = set(rng.sample(ITEMS, rng.randint(1, 4)))
-            if sets and rng.random() < 0.5:
-                items |= set(rng.choice(sorted(sets, key=sorted)))  # type: ignore[arg-type]
-            sets.add(frozenset(items))
-        return dict(enumerate(sorted(sets, key=lambda s: rng.random())))
+        sets: list[frozenset[Item]] = []
+        for _ in range(rng.randint(2, self.plan.nodes)):
+            while True:
+                items = frozenset(rng.sample(ITEMS, rng.randint(1, 4)))
+                if sets and rng.random() < 0.7:
+                    other = rng.choice(sets)
+                    items = items | other if rng.random() < 0.5 else (rng.choice(sets) & other)
+                if items and items not in sets:
+                    break
+            sets.append(items)
+        rng.shuffle(sets)
+        return dict(enumerate(sets))
 
     def _overlay(self) -> tuple[list[_Pair], list[_Pair]]:
         """A random tree of routers, sometimes with links to spare, and a host on some of them."""
@@ -156,7 +166,7 @@ class _Schedule:
     def _populate(self, host: Address) -> None:
         """New clients for a host that has just come up."""
         self.life += 1
-        names = [f"{host}.{self.life}.{i}" for i in range(self.rng.randint(1, 3))]
+        names = [f"{host}.{self.life}.{i}" for i in range(self.rng.randint(1, 2))]
         for name in names:
             self.world.client(name, host)
             self.subscriptions[name] = set()
@@ -166,7 +176,10 @@ class _Schedule:
 
     def run(self) -> Outcome:
         plan, network, rng = self.plan, self.network, self.rng
-        times = sorted(rng.uniform(0.0, plan.seconds) for _ in range(rng.randint(10, plan.actions)))
+        times = sorted(
+            rng.uniform(0.0, plan.seconds)
+            for _ in range(rng.randint(plan.actions // 3, plan.actions))
+        )
         for time in times:
             network.at(time, self._act)
         network.run(plan.seconds)
@@ -214,10 +227,10 @@ class _Schedule:
     # -- actions -------------------------------------------------------------------------
 
     def _act(self) -> None:
-        common = (self._subscribe, self._subscribe, self._publish, self._publish, self._unsubscribe)
+        common = (self._subscribe,) * 9 + (self._unsubscribe,) * 7 + (self._publish,) * 6
         rare = (self._insert, self._remove, self._bogus)
         faults = (self._crash, self._crash_host, self._disturb, self._cut, self._reroute)
-        kinds = common * 3 + (*rare, self._burst) + (faults if self.plan.faults else ())
+        kinds = common + (*rare, self._burst) + (faults if self.plan.faults else ())
         self.rng.choice(kinds)()
 
     def _client(self) -> str | None:
@@ -289,7 +302,8 @@ class _Schedule:
     def _remove(self) -> None:
         root = self.rng.choice(self.roots)
         graph = self.network.stores[root].graph
-        if len(graph) and self.network.routers[root] is not None:
+        enough = self.outcome.reached["removal"] < REMOVALS_MAX
+        if len(graph) and enough and self.network.routers[root] is not None:
             self._reach("removal")
             node = self.rng.choice(sorted(graph))
             self.world.remove(root, node)
@@ -327,7 +341,8 @@ class _Schedule:
             self._reach("crash of a host")
             del self.alive[host]
             self.world.crash_host(host, noticed=self.rng.random() < 0.5)
-            self._soon(lambda: self._restart(host, noticed=self.rng.random() < 0.5))
+            away = self.rng.choice((2.0, 12.0))  # back soon, or after all hope is given up
+            self._soon(lambda: self._restart(host, noticed=self.rng.random() < 0.5), away)
 
     def _disturb(self) -> None:
         if links := list(self.network.links()):
@@ -374,5 +389,5 @@ class _Schedule:
     def _tell_hops(self, address: Address) -> None:
         self.network.reroute(address, self._hops()[address])
 
-    def _soon(self, action: Callable[[], None]) -> None:
-        self.network.at(self.network.now + self.rng.expovariate(0.5), action)
+    def _soon(self, action: Callable[[], None], mean: float = 2.0) -> None:
+        self.network.at(self.network.now + self.rng.expovariate(1.0 / mean), action)
