@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import typer
 
+from f3.commands import topology
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="F3: a publish/subscribe network that routes by content.",
 )
+app.add_typer(topology.app, name="topology")
 
 
 @app.callback()
