@@ -18,8 +18,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
@@ -37,7 +36,7 @@ _APPLICATION = 0x4633_5250
 _SCHEMA = """
 CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER, inserted INTEGER,
                    first INTEGER, last INTEGER, bytes INTEGER, now REAL, restricted INTEGER);
-CREATE TABLE log (position INTEGER PRIMARY KEY, came REAL, nodes BLOB, payload BLOB);
+CREATE TABLE log (last INTEGER PRIMARY KEY, entries BLOB);
 CREATE TABLE nodes (node INTEGER PRIMARY KEY, parents BLOB);
 CREATE TABLE numbers (node INTEGER PRIMARY KEY, number INTEGER);
 CREATE TABLE retired (node INTEGER PRIMARY KEY, parents BLOB, last INTEGER);
@@ -45,7 +44,12 @@ CREATE TABLE settled (publisher TEXT, host TEXT, state BLOB, PRIMARY KEY (publis
   WITHOUT ROWID;
 CREATE TABLE access (publisher TEXT PRIMARY KEY, key BLOB) WITHOUT ROWID;
 """
-_AHEAD = 1000
+#: A segment of the log is closed when it has so many bytes; a record is more than its payload.
+_SEGMENT_BYTES = 1 << 16
+_RECORD_BYTES = 16
+
+_Record = tuple[float, Sequence[NodeId], bytes]
+"""An entry in a segment: when it came, its nodes, its payload."""
 
 
 class StoreError(Exception):
@@ -211,59 +215,80 @@ class DurableStore(Store):
 
 
 class _SqlLog(Log):
-    """Entries that wait for the next commit in memory, all others in the database."""
+    """Entries that wait for the next commit in memory, all others in the database.
+
+    A commit writes its entries as a few segments, each under the position of its last entry: a
+    row for every entry would cost several times as much.
+    """
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         super().__init__()
-        self._db = db
-        self._path = path
-        #: (position, size, came) of the oldest entries in the database, read some at a time.
-        self._ahead: deque[tuple[int, int, float]] = deque()
+        # One follows the old end of the log, the other whoever asks for entries.
+        self._oldest = _Reader(db, path)
+        self._asked = _Reader(db, path)
 
     def entry(self, position: int) -> Entry:
         """An entry that is still there."""
         if position in self._entries:
             return super().entry(position)
-        with _explained(self._path, "read"):
-            row = self._db.execute(
-                "SELECT nodes, payload FROM log WHERE position = ?", (position,)
-            ).fetchone()
-        if row is None:
-            raise StoreError(f"{self._path}: the log has lost its entry {position}")
-        return Entry(position, tuple(_unpack(row[0])), row[1])
+        _, nodes, payload = self._asked.at(position)
+        return Entry(position, tuple(nodes), payload)
 
     def oldest(self, position: int) -> tuple[int, float]:
         """The size of the oldest entry's payload, and when it came; it is at this position."""
         if position in self._entries:
             return super().oldest(position)
-        if not self._ahead:
-            with _explained(self._path, "read"):
-                rows = self._db.execute(
-                    "SELECT position, length(payload), came FROM log WHERE position >= ? "
-                    "ORDER BY position LIMIT ?",
-                    (position, _AHEAD),
-                )
-                self._ahead.extend(rows)
-        if not self._ahead or self._ahead[0][0] != position:
-            raise StoreError(f"{self._path}: the log has lost its entry {position}")
-        return self._ahead[0][1:]
+        came, _, payload = self._oldest.at(position)
+        return len(payload), came
 
     def drop(self, position: int) -> None:
-        """Forget the oldest entry, the one at this position; the next commit deletes it."""
-        if position in self._entries:
-            super().drop(position)
-        else:
-            self._ahead.popleft()
+        """Forget the oldest entry, the one at this position; commits delete whole segments."""
+        self._entries.pop(position, None)
 
     def write(self, db: sqlite3.Connection, first: int) -> None:
         """Put what waits into the transaction, and delete what is before `first`."""
-        rows = [(e.position, came, _pack(e.nodes), e.payload) for e, came in self._entries.values()]
-        db.executemany("INSERT INTO log VALUES (?, ?, ?, ?)", rows)
-        db.execute("DELETE FROM log WHERE position < ?", (first,))
+        rows: list[tuple[int, bytes]] = []
+        segment: list[_Record] = []
+        size = 0
+        for entry, came in self._entries.values():
+            segment.append((came, entry.nodes, entry.payload))
+            size += len(entry.payload) + _RECORD_BYTES
+            if size >= _SEGMENT_BYTES:
+                rows.append((entry.position, _pack(segment)))
+                segment, size = [], 0
+        if segment:
+            rows.append((entry.position, _pack(segment)))
+        db.executemany("INSERT INTO log VALUES (?, ?)", rows)
+        db.execute("DELETE FROM log WHERE last < ?", (first,))
 
     def written(self) -> None:
         """The transaction is durable: nothing waits any longer."""
         self._entries.clear()
+
+
+class _Reader:
+    """Reads entries by position, and keeps the segment of the latest one."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+        self._first = 0
+        self._segment: list[_Record] = []
+
+    def at(self, position: int) -> _Record:
+        """When the entry came, its nodes and its payload."""
+        if not 0 <= position - self._first < len(self._segment):
+            self._fetch(position)
+        return self._segment[position - self._first]
+
+    def _fetch(self, position: int) -> None:
+        query = "SELECT last, entries FROM log WHERE last >= ? ORDER BY last LIMIT 1"
+        with _explained(self._path, "read"):
+            row = self._db.execute(query, (position,)).fetchone()
+            segment = [] if row is None else _unpack(row[1])
+        if row is None or row[0] - len(segment) >= position:
+            raise StoreError(f"{self._path}: the log has lost its entry {position}")
+        self._first, self._segment = row[0] - len(segment) + 1, segment
 
 
 # -- the database ------------------------------------------------------------------------------
