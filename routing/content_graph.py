@@ -36,6 +36,17 @@ class ContentGraph:
         self._parents: dict[NodeId, set[NodeId]] = {}
         self._children: dict[NodeId, set[NodeId]] = {}
 
+    @classmethod
+    def of_parents(cls, parents: Mapping[NodeId, Iterable[NodeId]]) -> ContentGraph:
+        """The graph in which these are the lowest ancestors of each node; see `check`."""
+        graph = cls()
+        graph._parents = {node: set(above) for node, above in parents.items()}
+        graph._children = {node: set() for node in parents}
+        for node, above in graph._parents.items():
+            for parent in above:
+                graph._children[parent].add(node)
+        return graph
+
     # -- looking -------------------------------------------------------------------------
 
     def __contains__(self, node: object) -> bool:

@@ -2,6 +2,7 @@
 
 The log is bounded. What it has dropped is reported as lost to whoever asks for it, never passed
 over in silence. This store lives in memory; the simulator keeps it across a router's restart.
+One that lives on disk has the same methods and the same answers.
 """
 
 from __future__ import annotations
@@ -26,24 +27,57 @@ class Entry:
 
 
 @dataclass(slots=True)
-class _Settled:
+class Settled:
     """Positions of a source's latest publications, of its newest life."""
 
     incarnation: int
     positions: dict[int, int]
 
 
+class Log:
+    """The entries by position, and when each came; they enter at the end and leave in order."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[Entry, float]] = {}
+
+    def append(self, entry: Entry, now: float) -> None:
+        """Keep the newest entry."""
+        self._entries[entry.position] = (entry, now)
+
+    def entry(self, position: int) -> Entry:
+        """An entry that is still there."""
+        return self._entries[position][0]
+
+    def oldest(self, position: int) -> tuple[int, float]:
+        """The size of the oldest entry's payload, and when it came; it is at this position."""
+        entry, came = self._entries[position]
+        return len(entry.payload), came
+
+    def drop(self, position: int) -> None:
+        """Forget the oldest entry, the one at this position."""
+        del self._entries[position]
+
+
 class Store:
-    """The durable state of one rendezvous point, in memory."""
+    """The durable state of one rendezvous point, in memory.
+
+    The log keeps at most `capacity` entries and `bytes_max` bytes of payloads, but always the
+    newest entry, and nothing that came `age_max` seconds ago. Changes are durable after `commit`.
+    """
 
     def __init__(
         self,
         capacity: int = 100_000,
         window: int = 64,
         access: Mapping[str, bytes] | None = None,
+        *,
+        bytes_max: int | None = None,
+        age_max: float | None = None,
     ) -> None:
         if capacity < 1:
             raise ValueError(f"a log needs room for one notification at least, not {capacity}")
+        if (bytes_max is not None and bytes_max < 1) or (age_max is not None and age_max <= 0):
+            raise ValueError(f"a log cannot be bounded by {bytes_max} bytes and {age_max} seconds")
         self.graph = ContentGraph()
         #: Publishers and their keys; None lets everybody publish (Kulik 2004, section 6.1).
         self.access = access
@@ -54,10 +88,15 @@ class Store:
         self.numbers: dict[NodeId, int] = {}
         self.first = 1
         self.last = 0
+        #: Bytes of the payloads in the log, and the latest time heard of.
+        self.bytes = 0
+        self.now = 0.0
         self._capacity = capacity
+        self._bytes_max = bytes_max
+        self._age_max = age_max
         self._window = window
-        self._log: dict[int, Entry] = {}
-        self._settled: dict[Source, _Settled] = {}
+        self._log = Log()
+        self._settled: dict[Source, Settled] = {}
         #: Removed nodes that entries of the log may name: their parents, and the last position.
         self._retired: set[NodeId] = set()
         self._removed: dict[NodeId, tuple[tuple[NodeId, ...], int]] = {}
@@ -124,7 +163,8 @@ class Store:
         """Accept a publication: the next position, and one more for each of its nodes."""
         self.last += 1
         entry = Entry(self.last, nodes, payload)
-        self._log[self.last] = entry
+        self._log.append(entry, self.now)
+        self.bytes += len(payload)
         for node in nodes:
             self.numbers[node] = self.numbers.get(node, 0) + 1
         self._settle(source, incarnation, number)
@@ -132,13 +172,37 @@ class Store:
         return entry
 
     def entry(self, position: int) -> Entry:
-        """The entry at a position between `first` and `last`."""
-        return self._log[position]
+        """The entry at a position between `first` and `last`; KeyError for any other."""
+        if not self.first <= position <= self.last:
+            raise KeyError(position)
+        return self._log.entry(position)
+
+    def advance(self, now: float) -> None:
+        """Tell the time, and let go of what is too old.
+
+        Seconds of a clock that goes on while the rendezvous point is down; if it steps back,
+        time stands still.
+        """
+        self.now = max(self.now, now)
+        if self._age_max is not None:
+            while self.first <= self.last and self._oldest_came() <= self.now - self._age_max:
+                self._drop()
+            self._trim_removed()
+
+    def set_access(self, access: Mapping[str, bytes] | None) -> None:
+        """Replace the access list; None lets everybody publish."""
+        self.access = access
+
+    def commit(self) -> None:
+        """Make every change so far durable; what depends on them may be sent out after this."""
+
+    def close(self) -> None:
+        """Let go of whatever the store lives in; what was not committed is given up."""
 
     def _settle(self, source: Source, incarnation: int, number: int) -> None:
         known = self._settled.get(source)
         if known is None or incarnation > known.incarnation:
-            known = self._settled[source] = _Settled(incarnation, {})
+            known = self._settled[source] = Settled(incarnation, {})
         known.positions[number] = self.last
         if len(known.positions) > 2 * self._window:
             newest = max(known.positions)
@@ -147,12 +211,25 @@ class Store:
             }
 
     def _trim(self) -> None:
-        while self.last - self.first >= self._capacity:
-            del self._log[self.first]
-            self.first += 1
-        if self._removed:
-            self._removed = {
-                node: (parents, last)
-                for node, (parents, last) in self._removed.items()
-                if last >= self.first
-            }
+        limit = self._bytes_max
+        while self.last - self.first >= self._capacity or (
+            limit is not None and self.bytes > limit and self.first < self.last
+        ):
+            self._drop()
+        self._trim_removed()
+
+    def _oldest_came(self) -> float:
+        return self._log.oldest(self.first)[1]
+
+    def _drop(self) -> None:
+        self.bytes -= self._log.oldest(self.first)[0]
+        self._log.drop(self.first)
+        self.first += 1
+
+    def _trim_removed(self) -> None:
+        """Forget removed nodes that no entry can name; they are in the order of their removal."""
+        while self._removed:
+            node, (_, last) = next(iter(self._removed.items()))
+            if last >= self.first:
+                break
+            del self._removed[node]
