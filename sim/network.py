@@ -341,26 +341,3 @@ def is_refresh(message: Message) -> bool:
     if isinstance(message, messages.ResubscribeAck):
         return message.ok and not message.opened
     return isinstance(message, messages.Hello)
-
-
-def next_hops(
-    links: Iterable[tuple[Address, Address]], roots: Iterable[Address]
-) -> dict[Address, dict[Address, Address]]:
-    """Per router, the neighbour on a shortest path to each root; ties go to the first by name."""
-    neighbors: dict[Address, list[Address]] = {}
-    for a, b in links:
-        neighbors.setdefault(a, []).append(b)
-        neighbors.setdefault(b, []).append(a)
-    hops: dict[Address, dict[Address, Address]] = {address: {} for address in neighbors}
-    for root in roots:
-        reached, level = {root}, [root]
-        while level:
-            following = []
-            for near in level:
-                for far in sorted(neighbors[near]):
-                    if far not in reached:
-                        reached.add(far)
-                        hops[far][root] = near
-                        following.append(far)
-            level = sorted(following)
-    return hops

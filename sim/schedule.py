@@ -21,9 +21,11 @@ from routing.messages import Message
 from routing.namespace import Phase
 from routing.router import TreeRouter
 from routing.store import Store
-from sim.network import Link, Network, next_hops
+from sim.network import Link, Network
 from sim.oracle import Item, ViolationError
 from sim.world import World
+from topology.overlay import overlay
+from topology.paths import next_hops
 
 _Pair = tuple[Address, Address]
 
@@ -137,7 +139,7 @@ class _Schedule:
         sets: list[frozenset[Item]] = []
         for _ in range(rng.randint(2, self.plan.nodes)):
             while True:
-                items = frozenset(rng.sample(ITEMS, rng.randint(1, 4)))
+                items: frozenset[Item] = frozenset(rng.sample(ITEMS, rng.randint(1, 4)))
                 if sets and rng.random() < 0.7:
                     other = rng.choice(sets)
                     items = items | other if rng.random() < 0.5 else (rng.choice(sets) & other)
@@ -157,7 +159,7 @@ class _Schedule:
 
     def _hops(self) -> dict[Address, dict[Address, Address]]:
         kept = [pair for pair in self.overlay if pair not in self.given_up]
-        return next_hops(kept + self.leaves, self.roots)
+        return next_hops(overlay(kept + self.leaves), self.roots, by="hops")
 
     def _link(self) -> Link:
         rng = self.rng

@@ -29,7 +29,9 @@ from routing.registry import protocol
 from routing.router import TreeRouter
 from routing.store import Store
 from routing.table import GraphTable, LabelTable
-from sim.network import Link, Network, next_hops
+from sim.network import Link, Network
+from topology.overlay import overlay as overlay_of
+from topology.paths import next_hops
 
 
 def parse_graph(text: str) -> ContentGraph:
@@ -105,7 +107,7 @@ class Chart:
         self.network = Network(
             protocol(name),
             {pair: Link(latency=0.001) for pair in pairs},
-            next_hops(pairs, [self.root]),
+            next_hops(overlay_of(pairs), [self.root], by="hops"),
             {self.root: self.store},
             config=Config(period=1.0, lifetime=4.0, retry=2.0),
         )

@@ -8,7 +8,6 @@ from collections import Counter
 import networkx as nx
 import pytest
 
-from sim.network import next_hops as sim_next_hops
 from topology.overlay import CutOffError, Overlay, TopologyError, overlay
 from topology.paths import Metric, centre, changes, diameter, next_hops, tree
 from topology.transit_stub import transit_stub
@@ -82,15 +81,6 @@ def test_distances_agree_with_networkx_on_a_large_network() -> None:
     assert dict(tree(network, root, "hops").depths) == dict(hops)
     assert tree(network, root, "hops").depth == max(hops.values())
     assert diameter(network) == nx.diameter(graph)
-
-
-def test_hops_agree_with_the_simulator() -> None:
-    rng = random.Random(11)
-    for _ in range(50):
-        network = random_overlay(rng, rng.randint(2, 12))
-        roots = network.routers[:3]
-        pairs = [link.ends for link in network.links]
-        assert next_hops(network, roots, "hops") == sim_next_hops(pairs, roots)
 
 
 def test_latency_sums_tie_exactly() -> None:
