@@ -78,7 +78,9 @@ class Namespace:
         self._emit = emit
         self._requests: list[NodeId] = []
         self._releases: list[NodeId] = []
+        #: Nodes that nobody holds, kept for now; none is given up before `_linger_until`.
         self._lingering: set[NodeId] = set()
+        self._linger_until = 0.0
         # The stream from the rendezvous point: without a break in (since, mark], and nothing
         # seen beyond upper. At the rendezvous point itself, see `stream`.
         self._since, self._mark, self._upper = 0, UNKNOWN, 0
@@ -171,6 +173,7 @@ class Namespace:
             return
         if linger:
             state.linger = linger
+            self._linger_until = min(self._linger_until, linger) if self._lingering else linger
             self._lingering.add(node)
         else:
             self._close(node, state)
@@ -659,8 +662,11 @@ class Namespace:
             self._refresh_upstream(now)
         for down in list(self.down.values()):
             self._expire(down, now)
-        for node in sorted(self._lingering):
-            self._give_up(node, now)
+        if self._lingering and self._linger_until <= now:
+            for node in sorted(self._lingering):
+                self._give_up(node, now)
+            left = (self.nodes[node].linger for node in self._lingering)
+            self._linger_until = min(left, default=now)
 
     def _refresh_upstream(self, now: float) -> None:
         up = self.up
@@ -701,7 +707,7 @@ class Namespace:
 
     def next_timeout(self) -> float | None:
         """When a tick is due."""
-        times = [self.nodes[node].linger for node in self._lingering]
+        times = [self._linger_until] if self._lingering else []
         if self.up.refresh_at is not None and self.nodes:
             times.append(self.up.refresh_at)
         lifetime = self._config.lifetime

@@ -52,6 +52,9 @@ class PublisherEnd:
         self._emit = emit
         self._ask = ask
         self._clients: dict[str, _Client] = {}
+        #: Whose publications wait for an answer; none is repeated before `_quiet_until`.
+        self._waiting: set[str] = set()
+        self._quiet_until = 0.0
 
     def publish(self, event: Publish, now: float) -> None:
         """Send a publication, or let it wait until the window has room."""
@@ -71,6 +74,8 @@ class PublisherEnd:
         done = client.outstanding.pop(ack.number, None)
         if done is None:
             return
+        if not client.outstanding:
+            self._waiting.discard(ack.publisher)
         name, space = ack.publisher, ack.namespace
         if ack.refusal:
             self._emit(Refused(name, space, ack.refusal, ticket=done.ticket))
@@ -80,16 +85,20 @@ class PublisherEnd:
 
     def tick(self, now: float) -> None:
         """Repeat what has not been answered in time."""
-        for client in self._clients.values():
-            for waiting in list(client.outstanding.values()):
+        if not self._waiting or now < self._quiet_until:
+            return
+        times: list[float] = []
+        for name in sorted(self._waiting):
+            for waiting in list(self._clients[name].outstanding.values()):
                 if waiting.again_at <= now:
                     waiting.again_at = now + self._config.retry
                     self._ask(waiting.message, now)
+                times.append(waiting.again_at)
+        self._quiet_until = min(times, default=now)
 
     def next_timeout(self) -> float | None:
-        """When the next repetition is due."""
-        times = [w.again_at for c in self._clients.values() for w in c.outstanding.values()]
-        return min(times, default=None)
+        """When the next repetition may be due."""
+        return self._quiet_until if self._waiting else None
 
     def _send(self, client: _Client, now: float) -> None:
         while client.backlog and self._has_room(client):
@@ -97,6 +106,8 @@ class PublisherEnd:
             client.number += 1
             message = self._message(event, client.number)
             again_at = now + self._config.retry
+            self._quiet_until = min(self._quiet_until, again_at) if self._waiting else again_at
+            self._waiting.add(event.client)
             client.outstanding[client.number] = _Outstanding(message, event.ticket, again_at)
             self._ask(message, now)
 

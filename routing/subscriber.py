@@ -73,6 +73,8 @@ class SubscriberEnd:
         self._hopeful: dict[NodeId, dict[str, None]] = {}
         self._requests = 0
         self._asked: dict[int, _Asked[SequenceRequest]] = {}
+        #: Nothing in `_asked` is to be repeated before this; found anew when it has passed.
+        self._quiet_until = 0.0
         self._recovery: _Asked[RecoverRequest] | None = None
         #: The last number heard of each lowest node; a node first heard of starts at 1.
         self._numbers: dict[NodeId, int] = {}
@@ -141,7 +143,9 @@ class SubscriberEnd:
     def _ask_numbers(self, node: NodeId, now: float) -> None:
         self._requests += 1
         request = SequenceRequest(self._namespace, (), self._requests, node)
-        self._asked[self._requests] = _Asked(request, now + self._config.retry)
+        again_at = now + self._config.retry
+        self._quiet_until = min(self._quiet_until, again_at) if self._asked else again_at
+        self._asked[self._requests] = _Asked(request, again_at)
         self._ask(request, now)
 
     def sequenced(self, reply: SequenceReply) -> NodeId | None:
@@ -283,17 +287,22 @@ class SubscriberEnd:
 
     def tick(self, now: float) -> None:
         """Repeat requests whose reply is overdue."""
+        if self._asked and self._quiet_until <= now:
+            self._repeat_asked(now)
+        if self._recovery is not None and self._recovery.again_at <= now:
+            self._ask(self._recovery.repeat(self._config.retry, now), now)
+
+    def _repeat_asked(self, now: float) -> None:
         for request, asked in list(self._asked.items()):
             if asked.message.node not in self._hopeful:
                 del self._asked[request]
             elif asked.again_at <= now:
                 self._ask(asked.repeat(self._config.retry, now), now)
-        if self._recovery is not None and self._recovery.again_at <= now:
-            self._ask(self._recovery.repeat(self._config.retry, now), now)
+        self._quiet_until = min((asked.again_at for asked in self._asked.values()), default=now)
 
     def next_timeout(self) -> float | None:
-        """When the next repetition is due."""
-        times = [asked.again_at for asked in self._asked.values()]
+        """When the next repetition may be due."""
+        times = [self._quiet_until] if self._asked else []
         if self._recovery is not None:
             times.append(self._recovery.again_at)
         return min(times, default=None)
