@@ -6,6 +6,7 @@ Where no router has a position, springs place them (networkx). Only commands imp
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from pathlib import Path
 
 import networkx as nx  # type: ignore[import-untyped]
@@ -27,8 +28,20 @@ _GOLDEN_ANGLE = math.pi * (3 - math.sqrt(5))
 Positions = dict[str, tuple[float, float]]
 
 
-def draw(overlay: Overlay, path: Path, title: str, tree: Tree | None = None) -> None:
-    """Write a picture of the overlay; the file's ending chooses the format."""
+def draw(
+    overlay: Overlay,
+    path: Path,
+    title: str,
+    tree: Tree | None = None,
+    *,
+    crossed: Collection[tuple[str, str]] = (),
+    reached: Collection[str] = (),
+) -> None:
+    """Write a picture of the overlay; the file's ending chooses the format.
+
+    `crossed` are the links that a notification took, `reached` the routers with a subscriber
+    to it.
+    """
     figure = Figure(figsize=(11, 8), layout="constrained")
     formats = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in formats:
@@ -37,6 +50,7 @@ def draw(overlay: Overlay, path: Path, title: str, tree: Tree | None = None) -> 
     at = positions(overlay)
     _draw_links(axes, overlay, at, tree)
     _draw_routers(axes, overlay, at)
+    _draw_way(axes, at, crossed, reached)
     for site in overlay.sites:
         if len(overlay.sites) <= _LABELS_MAX or site.kind in _LARGE:
             where = at[site.name]
@@ -89,6 +103,29 @@ def _draw_links(axes: Axes, overlay: Overlay, at: Positions, tree: Tree | None) 
             axes.add_collection(
                 LineCollection(lines, colors=colour, linewidths=width, zorder=1, label=label)
             )
+
+
+def _draw_way(
+    axes: Axes, at: Positions, crossed: Collection[tuple[str, str]], reached: Collection[str]
+) -> None:
+    if crossed:
+        lines = [(at[a], at[b]) for a, b in crossed]
+        label = f"crossed ({len(crossed)})"
+        axes.add_collection(
+            LineCollection(lines, colors="#d62728", linewidths=2.4, zorder=1.5, label=label)
+        )
+    if reached:
+        places = [at[name] for name in sorted(set(reached))]
+        axes.scatter(
+            [x for x, _ in places],
+            [y for _, y in places],
+            s=90,
+            facecolors="none",
+            edgecolors="#d62728",
+            linewidths=1.6,
+            zorder=3.5,
+            label=f"subscriber reached ({len(set(reached))})",
+        )
 
 
 def _draw_routers(axes: Axes, overlay: Overlay, at: Positions) -> None:

@@ -1,0 +1,88 @@
+"""`f3 simulate`: baseball news on an overlay in virtual time, checked by the oracle."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def simulate(
+    topology: Annotated[str, typer.Option(help="see `f3 topology list`")] = "transit-stub-100",
+    protocol: Annotated[str, typer.Option(help="f3, content-list, …")] = "f3",
+    teams: Annotated[int, typer.Option(min=2, max=200)] = 30,
+    notifications: Annotated[int, typer.Option(min=1)] = 100,
+    loss: Annotated[float, typer.Option(min=0.0, max=0.5, help="share lost on each link")] = 0.0,
+    root: Annotated[str, typer.Option(help="rendezvous point [default: the centre]")] = "",
+    seed: Annotated[int, typer.Option(help="same seed, same run")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="draw the last notification's way")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
+) -> None:
+    """Play baseball news in virtual time: a subscriber at each router, every delivery checked."""
+    from routing.errors import ProtocolError
+    from routing.registry import protocol as find
+    from sim.oracle import ViolationError
+    from sim.play import Play, play
+    from topology.catalogue import load
+    from topology.overlay import TopologyError
+    from topology.paths import centre
+
+    try:
+        overlay = load(topology, seed)
+        one = Play(overlay, root or centre(overlay), find(protocol), teams, loss, seed)
+    except (TopologyError, ProtocolError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(f"{len(overlay.routers)} routers, rendezvous point {one.root} …", err=True)
+    try:
+        facts = play(one, notifications)
+    except ViolationError as error:
+        typer.echo(f"error: the oracle objects: {error}", err=True)
+        raise typer.Exit(1) from error
+    facts = {"topology": topology, "protocol": protocol, "seed": seed, **facts}
+    if plot is not None:
+        _draw(one, plot)
+    typer.echo(json.dumps(facts) if as_json else _text(facts))
+
+
+def _draw(one: Any, path: Path) -> None:
+    from topology.overlay import TopologyError
+    from topology.paths import tree
+    from topology.plot import draw
+
+    title = (
+        f"One notification: {len(one.last_crossed)} links crossed, "
+        f"{len(one.last_reached)} of {len(one.overlay.routers)} subscribers had asked for it"
+    )
+    try:
+        draw(
+            one.overlay,
+            path,
+            title,
+            tree(one.overlay, one.root),
+            crossed=one.last_crossed,
+            reached=one.last_reached,
+        )
+    except (TopologyError, OSError) as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(f"wrote {path}", err=True)
+
+
+def _text(facts: dict[str, Any]) -> str:
+    lines = [
+        f"{facts['deliveries']:,} deliveries of {facts['notifications']:,} notifications, "
+        f"each exactly once to exactly those who asked",
+        "",
+    ]
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            value = "  ".join(f"{key} {_number(one)}" for key, one in value.items())
+        lines.append(f"{name:<24} {_number(value)}")
+    return "\n".join(lines)
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.1f}" if isinstance(value, float) else str(value)
