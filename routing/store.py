@@ -199,6 +199,9 @@ class Store:
     def close(self) -> None:
         """Let go of whatever the store lives in; what was not committed is given up."""
 
+    def commit(self) -> None:
+        """Make everything so far durable; in memory, nothing is to be done."""
+
     def _settle(self, source: Source, incarnation: int, number: int) -> None:
         known = self._settled.get(source)
         if known is None or incarnation > known.incarnation:
