@@ -18,18 +18,18 @@ therefore emptied and starts over, and what was lost is recovered from the log.
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import zmq
 
+from actors.commands import Command, Commands
 from actors.frames import messages_of, queued_at
 from actors.link import Kind, Link, LinkOptions
 from actors.measure import Durations, process
@@ -93,14 +93,13 @@ class RouterHost:
         self._make_router = make_router
         self._observe = observe
         self._links: dict[str, Link] = {}
-        self._commands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._finished: list[tuple[Future[Any], Any, Exception | None]] = []
+        self._commands = Commands()
         self._effects: list[Effect] = []
         self._frames: list[int] = []
         self._stopping = False
-        self._woken = False
-        self._wake_in, self._wake_out = socket.socketpair()
-        self._wake_in.setblocking(False)
+        self._ended = threading.Event()
+        #: Set whenever a link has come or gone.
+        self.links_changed = threading.Event()
         self._now = 0.0
         self._thread = threading.Thread(target=self._run, name=f"f3 {address}", daemon=True)
 
@@ -125,18 +124,20 @@ class RouterHost:
         """Whether the loop goes on."""
         return self._thread.is_alive() and not self._stopping
 
-    def submit(self, command: Callable[[], Any]) -> Future[Any]:
+    def submit(self, command: Command) -> Future[Any]:
         """Run a command in the loop; its result is there once its effects are performed."""
-        future: Future[Any] = Future()
-        self._commands.append((command, future))
-        self.wake()
-        if not self._thread.is_alive() and self._thread.ident is not None:
-            self._fail_commands()
+        future = self._commands.submit(command)
+        if self._ended.is_set():
+            self._commands.fail(self._why_stopped())
         return future
+
+    def post(self, event: Event) -> None:
+        """Give the router an event that its sender knows to be legal."""
+        self._commands.post(partial(self.take, event))
 
     def event(self, event: Event) -> Future[Any]:
         """Give the router an event; ProtocolError if it is a request that cannot be met."""
-        return self.submit(lambda: self._take(event))
+        return self.submit(lambda: self.take(event))
 
     def attach(
         self, neighbor: str, endpoint: str, public: bytes, kind: Kind, timeout: float = 5.0
@@ -164,11 +165,8 @@ class RouterHost:
         return found
 
     def wake(self) -> None:
-        """Have the loop look at its commands."""
-        if not self._woken:
-            self._woken = True
-            with contextlib.suppress(OSError):  # full: it is awake; closed: it has ended
-                self._wake_out.send(b"\0")
+        """Have the loop look up."""
+        self._commands.wake()
 
     # -- the loop ------------------------------------------------------------------------
 
@@ -189,7 +187,7 @@ class RouterHost:
         self._now = time.monotonic()
         self.router = self._make_router()
         self._store = self.router.view.store
-        self._take(Start())
+        self.take(Start())
         self._perform()
 
     def _turn(self) -> None:
@@ -198,18 +196,18 @@ class RouterHost:
         if self._gatekeeper is not None:
             self._gatekeeper.answer()
         self._observe_links()
-        self._run_commands()
+        self._commands.run(_TURN_COMMANDS)
         for link in readable:
             self._read(link)
         due = self.router.next_timeout()
         if due is not None and due <= self._now:
-            self._take(Tick())
+            self.take(Tick())
         self._perform()
 
     def _wait(self) -> list[Link]:
         """Wait until something is due; returns the links with frames to read."""
         held = self._held_back()
-        wanted: list[tuple[Any, int]] = [(self._wake_in, zmq.POLLIN)]
+        wanted: list[tuple[Any, int]] = [(self._commands.socket, zmq.POLLIN)]
         if self._gatekeeper is not None:
             wanted.append((self._gatekeeper.socket, zmq.POLLIN))
         for link in self._links.values():
@@ -231,7 +229,8 @@ class RouterHost:
         left = _IDLE if due is None else min(_IDLE, due - time.monotonic())
         return max(0, -int(-1000 * left // 1))
 
-    def _take(self, event: Event) -> None:
+    def take(self, event: Event) -> None:
+        """Give the router an event; for commands, which run in the loop."""
         self._effects += self.router.handle(event, self._now)
 
     # -- what comes in -------------------------------------------------------------------
@@ -245,7 +244,8 @@ class RouterHost:
     def _tell(self, link: Link, up: bool) -> None:
         link.down_since = None if up else self._now
         link.progress_at = self._now
-        self._take(LinkUp(link.neighbor) if up else LinkDown(link.neighbor))
+        self.links_changed.set()
+        self.take(LinkUp(link.neighbor) if up else LinkDown(link.neighbor))
 
     def _look_after(self, link: Link) -> None:
         """Empty a link that stands still; forget a client host that is long gone."""
@@ -258,19 +258,6 @@ class RouterHost:
         gone = 0.0 if link.down_since is None else self._now - link.down_since
         if link.kind is Kind.HOST and gone > self.options.forget:
             self._detach(link.neighbor)
-
-    def _run_commands(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            self._wake_in.recv(4096)
-        self._woken = False
-        for _ in range(min(len(self._commands), _TURN_COMMANDS)):
-            command, future = self._commands.popleft()
-            if not future.set_running_or_notify_cancel():
-                continue
-            try:
-                self._finished.append((future, command(), None))
-            except (ProtocolError, OSError) as error:
-                self._finished.append((future, None, error))
 
     def _read(self, link: Link) -> None:
         """Take in what waits on a link, up to what a turn should hold."""
@@ -289,7 +276,7 @@ class RouterHost:
             self._frames.append(queued_at(frame))
             for message in messages_of(frame):
                 link.counts["messages_received"] += 1
-                self._take(Received(link.neighbor, message))
+                self.take(Received(link.neighbor, message))
         except ProtocolError as error:
             link.counts["frames_bad"] += 1
             self.counts["frames_bad"] += 1
@@ -349,12 +336,7 @@ class RouterHost:
             for queued_ns in self._frames:
                 self.hops.add((now_ns - queued_ns) / 1000)
             self._frames.clear()
-        finished, self._finished = self._finished, []
-        for future, result, error in finished:
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
+        self._commands.finish()
 
     # -- commands ------------------------------------------------------------------------
 
@@ -377,7 +359,7 @@ class RouterHost:
         if link is None:
             return
         if link.up:
-            self._take(LinkDown(neighbor))
+            self.take(LinkDown(neighbor))
         link.close()
         if self._gatekeeper is not None:
             self._gatekeeper.forget(neighbor)
@@ -403,21 +385,14 @@ class RouterHost:
         if self._gatekeeper is not None:
             self._gatekeeper.close()
         self._context.destroy(linger=0)
-        self._fail_commands()
-        self._wake_in.close()
-        self._wake_out.close()
+        self._ended.set()
+        self._commands.fail(self._why_stopped())
+        self._commands.close()
 
-    def _fail_commands(self) -> None:
-        why = f"host {self.address!r} has stopped"
-        if self.failure is not None:
-            why = f"host {self.address!r} has failed: {self.failure!r}"
-        for future, _, _ in self._finished:
-            future.set_exception(HostStoppedError(why))
-        self._finished.clear()
-        while self._commands:
-            _, future = self._commands.popleft()
-            if future.set_running_or_notify_cancel():
-                future.set_exception(HostStoppedError(why))
+    def _why_stopped(self) -> HostStoppedError:
+        if self.failure is None:
+            return HostStoppedError(f"host {self.address!r} has stopped")
+        return HostStoppedError(f"host {self.address!r} has failed: {self.failure!r}")
 
 
 def _link_status(link: Link) -> dict[str, Any]:
