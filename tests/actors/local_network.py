@@ -55,7 +55,7 @@ class LocalNetwork:
         self.stores = {root: Store(window=self.config.window) for root in roots}
         self.hops = next_hops(links, roots)
         names = sorted({name for link in links for name in link} | set(roots))
-        self.plans = {name: self._plan(name, self.hops.get(name, {})) for name in names}
+        self.plans = {name: self.plan(name, self.hops.get(name, {})) for name in names}
         self.hosts: dict[str, RouterHost] = {}
         self.wirings: dict[str, Wiring] = {}
         self.clients: list[Client] = []
@@ -63,7 +63,7 @@ class LocalNetwork:
             self.boot(name)
         self.wait()
 
-    def _plan(self, name: str, next_hop: dict[str, str]) -> Plan:
+    def plan(self, name: str, next_hop: dict[str, str]) -> Plan:
         keys = make_keys() if self.secure else None
         return Plan(name, self.protocol, next_hop, self.config, self.options, keys)
 
@@ -97,7 +97,7 @@ class LocalNetwork:
             wiring.wait(DEADLINE)
 
     def client(self, edge: str, name: str | None = None) -> Client:
-        plan = self._plan(name or f"client-{len(self.clients)}", dict.fromkeys(self.roots, edge))
+        plan = self.plan(name or f"client-{len(self.clients)}", dict.fromkeys(self.roots, edge))
         made = Client(plan, edge, self.ask(edge, self.slow_hosts), next(self.incarnations))
         self.clients.append(made.start(DEADLINE))
         return made

@@ -7,8 +7,9 @@ import asyncio
 import pytest
 from local_network import DEADLINE, until
 
-from actors.client import RefusedError
+from actors.client import Client, RefusedError
 from actors.inbox import ClosedError
+from actors.link import Kind
 from routing.errors import ProtocolError
 
 CHAIN = [("r0", "r1"), ("r1", "r2")]
@@ -142,8 +143,6 @@ def test_closing_a_client_ends_iteration_and_fails_what_waits(chain):
 
 def test_an_edge_router_that_nobody_knows_is_a_clear_error(network):
     made = network([("a", "b")], ["a"])
-    with pytest.raises(TimeoutError, match="'client-0' is not linked after 0.2 s.*c is down"):
-        from actors.client import Client
-
-        plan = made._plan("client-0", {"a": "c"})
-        Client(plan, "c", made.ask("c", made.slow_hosts), 1).start(0.2)
+    client = Client(made.plan("lost", {"a": "c"}), "c", made.ask("c", Kind.HOST), 1)
+    with pytest.raises(TimeoutError, match=r"'lost' is not linked after 0.2 s .c: c is down"):
+        client.start(0.2)
