@@ -163,7 +163,8 @@ class Client:
             raise ValueError(f"a body of {len(body)} bytes is longer than {BODY_MAX}")
         if not self._room.acquire(timeout=timeout):
             raise TimeoutError(
-                f"{OUTSTANDING_MAX} publications have waited {timeout} s for their acknowledgement"
+                f"{OUTSTANDING_MAX} publications have waited {timeout} s for their "
+                f"acknowledgement: {self.why_late()}"
             )
         ticket = next(self._ticket)
         future = _promise(int)

@@ -36,6 +36,7 @@ from actors.measure import Durations, process
 from actors.security import Gatekeeper, Keys
 from routing.api import Effect, Event, LinkDown, LinkUp, Received, Report, Router, Send, Start, Tick
 from routing.errors import ProtocolError
+from routing.store import Store
 
 Observer = Callable[[Effect], None]
 
@@ -90,6 +91,7 @@ class RouterHost:
         self.failure: BaseException | None = None
         #: A client host sets this while its clients cannot take more: nothing is read then.
         self.paused = False
+        self._store: Store | None = None
         self._make_router = make_router
         self._observe = observe
         self._links: dict[str, Link] = {}
@@ -118,6 +120,10 @@ class RouterHost:
             self._thread.join(timeout)
         if self._thread.is_alive():
             raise TimeoutError(f"host {self.address!r} did not stop within {timeout} s")
+
+    def join(self) -> None:
+        """Wait until the loop has ended."""
+        self._thread.join()
 
     @property
     def running(self) -> bool:
@@ -303,6 +309,7 @@ class RouterHost:
 
     def _perform(self) -> None:
         if self._store is not None:
+            self._store.advance(time.time())
             self._store.commit()
         effects, self._effects = self._effects, []
         now_ns = time.time_ns()
@@ -385,6 +392,8 @@ class RouterHost:
         if self._gatekeeper is not None:
             self._gatekeeper.close()
         self._context.destroy(linger=0)
+        if self._store is not None:
+            self._store.close()
         self._ended.set()
         self._commands.fail(self._why_stopped())
         self._commands.close()

@@ -11,9 +11,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import ray
 from ray.experimental.internal_kv import _internal_kv_get, _internal_kv_put
@@ -22,11 +25,37 @@ from actors.host import Attachment, HostOptions, RouterHost
 from actors.link import Kind
 from actors.member import Plan
 from actors.security import Keys, make_keys
+from actors.store import DurableStore, Sync
 from actors.wiring import Ask, UnreachableError, Wiring
 from routing.api import Address, Event, Reroute
 from routing.store import Store
 
 _CALL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlan:
+    """Where a rendezvous point keeps its state, and how much of its log."""
+
+    directory: str
+    capacity: int = 100_000
+    window: int = 256
+    access: Mapping[str, bytes] | None = None
+    bytes_max: int | None = None
+    age_max: float | None = None
+    sync: Sync = "normal"
+
+    def open(self, address: Address) -> Store:
+        """Open the store, with whatever an earlier life left there."""
+        return DurableStore(
+            Path(self.directory) / f"{quote(address, safe='')}.db",
+            self.capacity,
+            self.window,
+            self.access,
+            bytes_max=self.bytes_max,
+            age_max=self.age_max,
+            sync=self.sync,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +74,11 @@ class RouterPlan:
     clients: Kind = Kind.HOST
 
 
-@dataclass(frozen=True, slots=True)
-class StorePlan:
-    """Where a rendezvous point keeps its state."""
+class Pulse(NamedTuple):
+    """What a supervisor wants to know every second."""
 
-    capacity: int = 100_000
-    window: int = 1024
-    access: tuple[tuple[str, bytes], ...] | None = None
-
-    def open(self) -> Store:
-        """Open the store, with whatever an earlier life left there."""
-        access = None if self.access is None else dict(self.access)
-        return Store(self.capacity, self.window, access)
+    links: dict[Address, bool]
+    next_hop: dict[Address, Address]
 
 
 def next_incarnation(cluster: str, address: Address) -> int:
@@ -75,7 +97,7 @@ def here(options: HostOptions, secure: bool) -> tuple[HostOptions, Keys | None]:
     """Where a member listens in this process: loopback, or with keys the machine's address."""
     if not secure:
         return options, None
-    link = replace(options.link, interface=ray.util.get_node_ip_address())
+    link = replace(options.link, interface=str(ray.util.get_node_ip_address()))  # type: ignore[no-untyped-call]
     return replace(options, link=link), make_keys()
 
 
@@ -85,7 +107,9 @@ def ask_actor(cluster: str, neighbor: Address, kind: Kind) -> Ask:
     def ask(caller: Address, listening: Attachment) -> Attachment:
         try:
             actor = ray.get_actor(neighbor, namespace=cluster)
-            found = ray.get(actor.attach.remote(caller, listening, kind), timeout=_CALL_SECONDS)
+            found: Any = ray.get(
+                actor.attach.remote(caller, listening, kind), timeout=_CALL_SECONDS
+            )
         except (ray.exceptions.RayError, ValueError) as error:
             raise UnreachableError(f"router {neighbor!r}: {_first_line(error)}") from None
         return Attachment(*found)
@@ -101,7 +125,9 @@ class RouterActor:
         options, keys = here(plan.member.options, plan.secure)
         self._member = replace(plan.member, options=options, keys=keys)
         incarnation = next_incarnation(plan.cluster, plan.member.address)
-        open_store = None if plan.store is None else plan.store.open
+        open_store = None
+        if plan.store is not None:
+            open_store = partial(plan.store.open, plan.member.address)
         self._host = self._member.host(incarnation, open_store).start()
         threading.Thread(target=_fall_with, args=(self._host,), daemon=True).start()
         asks = {name: ask_actor(plan.cluster, name, Kind.ROUTER) for name in plan.neighbors}
@@ -115,27 +141,25 @@ class RouterActor:
         """A client host leaves."""
         self._host.detach(neighbor)
 
-    def invite(self, client: Address) -> tuple[RouterPlan, dict[Address, Address]]:
+    def invite(self) -> RouterPlan:
         """What a client host needs to know to become a neighbour."""
-        return self.plan, dict.fromkeys(self.plan.namespaces, self.plan.member.address)
+        return self.plan
 
-    def links(self) -> dict[Address, bool]:
-        """Per neighbour, whether its link works."""
-        return self._host.links_up()
+    def pulse(self) -> Pulse:
+        """A sign of life: the links, and the way to each rendezvous point."""
+        return Pulse(self._host.links_up(), self._host.submit(self._next_hop).result(_CALL_SECONDS))
 
-    def hops(self) -> dict[Address, Address]:
-        """The next hop towards each rendezvous point."""
-        return self._host.next_hops()
+    def _next_hop(self) -> dict[Address, Address]:
+        return dict(self._host.router.view.next_hop)
 
     def status(self) -> dict[str, Any]:
         """Everything worth showing."""
         return {**self._host.status(), "wiring": dict(self._wiring.trouble)}
 
     def events(self, events: Sequence[Event]) -> None:
-        """An administrator's changes, in order; ProtocolError at the first that is illegal."""
-        for event in events:
-            self._host.event(event)
-        self._host.submit(lambda: None).result(_CALL_SECONDS)
+        """An administrator's changes, in order; ProtocolError if one of them is illegal."""
+        for future in [self._host.event(event) for event in events]:
+            future.result(_CALL_SECONDS)
 
     def reroute(self, next_hop: dict[Address, Address]) -> None:
         """The dissemination trees have changed."""
