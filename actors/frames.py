@@ -17,15 +17,21 @@ from dataclasses import dataclass, field
 from routing import wire
 from routing.batch import Batch
 from routing.errors import ProtocolError
-from routing.messages import Message, Notify, Session
+from routing.messages import Message, Notify, Publish, PublishAck, Session
 
 _HEAD = struct.Struct("<2sBQ")
 _LENGTH = struct.Struct("<I")
 _MAGIC, _VERSION = b"F3", 1
 
+#: Messages that no session counts: notifications may overtake them to join earlier ones.
+_UNORDERED = (Publish, PublishAck)
+
 #: A frame is closed when it has reached so many bytes, or messages.
 FRAME_BYTES = 256 << 10
 FRAME_MESSAGES = 1024
+#: What may still come after a link is full: a few turns of everybody who adds to it.
+_SLACK_BYTES = 8 << 20
+_SLACK_MESSAGES = 50_000
 #: No frame is longer; a connection that brings a longer one is closed.
 FRAME_BYTES_MAX = 16 << 20
 
@@ -106,6 +112,8 @@ class Outbox:
         self._bytes_max = bytes_max
         self._messages_max = messages_max
         self._waiting: deque[_Run | _Encoded] = deque()
+        #: The run that the next notification may join.
+        self._run: _Run | None = None
         self.bytes = 0
         self.messages = 0
 
@@ -120,7 +128,10 @@ class Outbox:
     @property
     def overfull(self) -> bool:
         """Far beyond full: whatever was to hold back the source has not."""
-        return self.bytes >= 4 * self._bytes_max or self.messages >= 4 * self._messages_max
+        return (
+            self.bytes >= self._bytes_max + _SLACK_BYTES
+            or self.messages >= self._messages_max + _SLACK_MESSAGES
+        )
 
     def put(self, message: Message, now_ns: int) -> bool:
         """Queue a message; false, and nothing is queued, if no frame could hold it."""
@@ -130,6 +141,8 @@ class Outbox:
         size = _size(parts)
         if size > FRAME_BYTES_MAX:
             return False
+        if not isinstance(message, _UNORDERED):
+            self._run = None
         self._append(_Encoded(parts, size, now_ns))
         return True
 
@@ -138,17 +151,18 @@ class Outbox:
         size = _batch_size(batch)
         if size > FRAME_BYTES_MAX:
             return False
-        last = self._waiting[-1] if self._waiting else None
-        if isinstance(last, _Run) and _follows(last, message, size):
-            last.batches.append(batch)
-            last.following += len(batch)
-            last.size += size
+        run = self._run
+        if run is not None and _follows(run, message, size):
+            run.batches.append(batch)
+            run.following += len(batch)
+            run.size += size
             self.bytes += size
             self.messages += 1
             return True
         following = message.number + len(batch)
         run = _Run(message.namespace, message.session, message.number, following, size, now_ns)
         run.batches.append(batch)
+        self._run = run
         self._append(run)
         return True
 
@@ -166,19 +180,37 @@ class Outbox:
             if parts and size + item.size > FRAME_BYTES_MAX:
                 break
             self._waiting.popleft()
+            if item is self._run:
+                self._run = None
             parts.extend(item.parts())
             size += item.size
-            count += len(item.batches) if isinstance(item, _Run) else 1
+            count += _count(item)
         self.bytes -= size
         self.messages -= count
         return pack_frame(queued_ns, parts), count
+
+    def drop_before(self, queued_ns: int) -> int:
+        """Forget what was queued before then; returns how many messages that were."""
+        before = self.messages
+        while self._waiting and self._waiting[0].queued_ns < queued_ns:
+            item = self._waiting.popleft()
+            if item is self._run:
+                self._run = None
+            self.bytes -= item.size
+            self.messages -= _count(item)
+        return before - self.messages
 
     def clear(self) -> int:
         """Forget everything; returns how many messages that were."""
         dropped = self.messages
         self._waiting.clear()
+        self._run = None
         self.bytes = self.messages = 0
         return dropped
+
+
+def _count(item: _Run | _Encoded) -> int:
+    return len(item.batches) if isinstance(item, _Run) else 1
 
 
 def _size(parts: wire.Parts) -> int:

@@ -242,8 +242,9 @@ class RouterHost:
     # -- what comes in -------------------------------------------------------------------
 
     def _observe_links(self) -> None:
+        now_ns = time.time_ns()
         for link in list(self._links.values()):
-            for up in link.observe():
+            for up in link.observe(now_ns):
                 self._tell(link, up)
             self._look_after(link)
 

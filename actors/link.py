@@ -5,14 +5,17 @@ goes into a PUSH socket that connects to the other side's. A PULL socket never s
 who finds the port gets nothing out; with keys (`actors.security`) nothing in either. A socket of
 its own for each neighbour lets the host stop reading from one and not from another.
 
-The link is up while both directions are connected; ZeroMQ tells of that through socket monitors,
-and finds a hung machine by heartbeats. Any new connection means that frames may have been lost.
+The link is up while the PUSH socket is connected; its monitor tells, and heartbeats find a hung
+machine. Each side watches what it sends: after any new connection frames of its own may be lost,
+and its router sees to it that both sides start over. The PULL socket's monitor only counts who
+calls and who is let in; a stranger's coming and going cannot disturb the link.
 All methods belong to the one thread that owns the sockets.
 """
 
 from __future__ import annotations
 
 import errno
+import time
 from collections import Counter
 from dataclasses import dataclass
 from enum import Enum
@@ -29,16 +32,16 @@ Socket = zmq.Socket[bytes]
 
 _RECONNECT_MS, _RECONNECT_MAX_MS = 20, 500
 _HANDSHAKE_MS = 5000
-#: Frames in a socket's own queue: enough to keep it busy; the rest waits where it is counted.
-_SOCKET_FRAMES = 8
+_CONNECT_SECONDS = 5.0
+#: Frames in a socket's own queue, and bytes in the kernel's: enough to keep it busy; the rest
+#: waits where it is counted.
+_SOCKET_FRAMES = 4
+_SOCKET_BYTES = 512 << 10
 
-_WATCHED = (
-    zmq.EVENT_HANDSHAKE_SUCCEEDED
-    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-    | zmq.EVENT_DISCONNECTED
-)
+_ARRIVED = zmq.EVENT_ACCEPTED | zmq.EVENT_HANDSHAKE_SUCCEEDED
+_CONNECTED = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+#: What was queued longer than this before a link came up is not worth sending any more.
+_STALE_NS = 1_000_000_000
 
 
 class LinkError(OSError):
@@ -85,7 +88,7 @@ class Link:
         self.kind = kind
         self.outbox = Outbox(options.bytes_max, options.messages_max)
         self.counts: Counter[str] = Counter()
-        #: What the router has been told.
+        #: Whether this side's frames leave: what the router has been told.
         self.up = False
         #: Whether the socket took no more when it was last tried.
         self.blocked = False
@@ -93,15 +96,14 @@ class Link:
         self.progress_at = 0.0
         self.down_since: float | None = None
         self.target: tuple[str, bytes] | None = None
+        self._connecting_since = 0.0
         self._context, self._options, self._keys = context, options, keys
-        self._arrivals = 0
-        self._leaving = False
         self.pull = self._socket(zmq.PULL)
         if keys is not None:
             self.pull.zap_domain = neighbor.encode()
             self.pull.curve_server = True
             self.pull.curve_secretkey = keys.secret
-        self.pull_monitor = self.pull.get_monitor_socket(_WATCHED)
+        self.pull_monitor = self.pull.get_monitor_socket(_ARRIVED)
         try:
             self.endpoint = _bind(self.pull, options)
         except LinkError:
@@ -115,6 +117,7 @@ class Link:
         socket = self._context.socket(kind)
         socket.linger = 0
         socket.sndhwm = socket.rcvhwm = _SOCKET_FRAMES
+        socket.sndbuf = socket.rcvbuf = _SOCKET_BYTES
         socket.maxmsgsize = FRAME_BYTES_MAX + FRAME_BYTES
         socket.heartbeat_ivl = round(1000 * options.heartbeat)
         socket.heartbeat_timeout = round(1000 * options.timeout)
@@ -128,17 +131,23 @@ class Link:
     # -- connecting ----------------------------------------------------------------------
 
     def connect(self, endpoint: str, public: bytes) -> None:
-        """Send to this address from now on; whoever is there has this key (empty: none)."""
-        if self.target == (endpoint, public) and self.push is not None:
+        """Send to this address from now on; whoever is there has this key (empty: none).
+
+        Harmless where that is so already; only a socket that has tried in vain for long is
+        replaced, since ZeroMQ gives up after some failures of a handshake.
+        """
+        fresh = self.up or time.monotonic() < self._connecting_since + _CONNECT_SECONDS
+        if self.target == (endpoint, public) and fresh:
             return
         self._close_push()
         self.target = (endpoint, public)
+        self._connecting_since = time.monotonic()
         self.push = self._socket(zmq.PUSH)
         if self._keys is not None:
             self.push.curve_serverkey = public
             self.push.curve_publickey = self._keys.public
             self.push.curve_secretkey = self._keys.secret
-        self.push_monitor = self.push.get_monitor_socket(_WATCHED)
+        self.push_monitor = self.push.get_monitor_socket(_CONNECTED)
         try:
             self.push.connect(endpoint)
         except zmq.ZMQError as error:
@@ -149,69 +158,58 @@ class Link:
         if self.push is not None:
             _close(self.push, self.push_monitor)
         self.push = self.push_monitor = self.target = None
-        self._leaving = False
         self.blocked = False
 
-    def observe(self) -> list[bool]:
+    def observe(self, now_ns: int) -> list[bool]:
         """What has happened to the link since the last time: true for up, false for down."""
-        news: list[bool] = []
         for event in _events(self.pull_monitor):
-            self._arriving(event, news)
-        if self.push_monitor is not None:
-            for event in _events(self.push_monitor):
-                self._departing(event, news)
-        self._settle(news)
+            admitted = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            self.counts["callers_admitted" if admitted else "callers"] += 1
+        if self.push_monitor is None:
+            return [False] if self._went_down() else []
+        news: list[bool] = []
+        for event in _events(self.push_monitor):
+            if self._went_down():
+                news.append(False)
+            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                self._came_up(now_ns)
+                news.append(True)
         return news
 
-    def _arriving(self, event: int, news: list[bool]) -> None:
-        if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
-            self._arrivals += 1
-            self._lost(news)
-        elif event == zmq.EVENT_DISCONNECTED:
-            self._arrivals = max(0, self._arrivals - 1)
-            self._lost(news)
-        else:
-            self.counts["handshakes_failed"] += 1
-
-    def _departing(self, event: int, news: list[bool]) -> None:
-        self._leaving = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
-        self._lost(news)
-
-    def _lost(self, news: list[bool]) -> None:
-        """A connection is new or gone: what was sent before it may not have arrived."""
+    def _went_down(self) -> bool:
+        if not self.up:
+            return False
+        self.up = self.blocked = False
         self.counts["messages_cleared"] += self.outbox.clear()
-        if self.up:
-            self.up = False
-            news.append(False)
+        return True
 
-    def _settle(self, news: list[bool]) -> None:
-        if not self.up and self._arrivals and self._leaving:
-            self.up = True
-            self.counts["connections"] += 1
-            news.append(True)
+    def _came_up(self, now_ns: int) -> None:
+        self.up = True
+        self.counts["connections"] += 1
+        self.counts["messages_cleared"] += self.outbox.drop_before(now_ns - _STALE_NS)
 
     # -- frames --------------------------------------------------------------------------
 
     def send(self, message: Message, now_ns: int) -> None:
-        """Queue a message, or count why not."""
-        if not (self._leaving or self._arrivals):
-            self.counts["messages_unsent"] += 1
-        elif self._drops(message):
-            assert isinstance(message, Notify)
+        """Queue a message, or count why not.
+
+        While the link is down a little is kept: the other side may have been quicker to connect.
+        """
+        if isinstance(message, Notify) and self._drops():
             self.counts["notifications_dropped"] += len(message.batch)
+        elif not self.up and self.outbox.full:
+            self.counts["messages_unsent"] += 1
         elif not self.outbox.put(message, now_ns):
             self.counts["messages_oversized"] += 1
 
-    def _drops(self, message: Message) -> bool:
+    def _drops(self) -> bool:
         """Whether a notification has to go; what keeps sessions in step never does."""
-        if not isinstance(message, Notify):
-            return False
         held_back = self.kind is Kind.ROUTER and self.up
         return self.outbox.overfull if held_back else self.outbox.full
 
     def flush(self, now: float) -> None:
         """Give the socket frames until it takes no more."""
-        while self.outbox and self._leaving and self.push is not None:
+        while self.outbox and self.up and self.push is not None:
             if not int(self.push.events) & zmq.POLLOUT:
                 self.blocked = True
                 return

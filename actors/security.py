@@ -64,7 +64,8 @@ class Gatekeeper:
         known = len(parts) == _PARTS and parts[5] == b"CURVE" and self._is_allowed(parts)
         if not known:
             self._counts["strangers"] += 1
-        status = (b"200", b"OK") if known else (b"400", b"not a member")
+        # After 400 a socket never calls again; a member whose key was announced late must.
+        status = (b"200", b"OK") if known else (b"300", b"not a member")
         return [version, request, *status, b"", b""]
 
     def _is_allowed(self, parts: list[bytes]) -> bool:

@@ -78,9 +78,17 @@ class Wiring:
 
     def _ask(self, name: str) -> None:
         try:
-            here = self._host.listen(name, Kind.ROUTER)
-            there = self._neighbors[name](self._host.address, here)
-            self._host.attach(name, there.endpoint, there.public, Kind.ROUTER)
+            self._link(name, self._neighbors[name])
             self.trouble.pop(name, None)
         except (UnreachableError, OSError, HostStoppedError, FutureTimeoutError) as error:
             self.trouble[name] = str(error)
+
+    def _link(self, name: str, ask: Ask) -> None:
+        here = self._host.listen(name, Kind.ROUTER)
+        if here.public:
+            # Keys first: a socket that calls before its key is known is turned away, and is slow
+            # to call again.
+            there = ask(self._host.address, Attachment("", here.public))
+            self._host.attach(name, there.endpoint, there.public, Kind.ROUTER)
+        there = ask(self._host.address, here)
+        self._host.attach(name, there.endpoint, there.public, Kind.ROUTER)
