@@ -23,7 +23,7 @@ from typing import Any, Literal
 import ray
 
 from actors.client import Client
-from actors.connect import SubscriberHost, client_name, connect
+from actors.connect import SubscriberHost, administer, ask_all, client_name, connect
 from actors.host import HostOptions
 from actors.link import Kind
 from actors.member import Plan
@@ -40,9 +40,6 @@ from topology.paths import next_hops
 Topology = Overlay | Iterable[tuple[str, str]]
 Progress = Callable[[str], None]
 
-#: More nodes of a graph go into several calls, so that the rendezvous point serves others between.
-_NODES_AT_ONCE = 1000
-_CALL_SECONDS = 30.0
 _STOP_SECONDS = 10.0
 
 
@@ -260,13 +257,10 @@ class Cluster:
 
     def _ask_all(self, method: str, timeout: float) -> dict[Address, Any]:
         """Call a method of every router; None for those that do not answer."""
-        refs = {name: getattr(actor, method).remote() for name, actor in self._actors.items()}
-        if refs:
-            ray.wait(list(refs.values()), num_returns=len(refs), timeout=timeout)
-        return {name: _result(ref) for name, ref in refs.items()}
+        return ask_all(self._actors, method, timeout)
 
     def _reroute(self, name: Address, next_hop: Mapping[Address, Address]) -> None:
-        _result(self._actors[name].reroute.remote(dict(next_hop)), 5.0)
+        ask_all({name: self._actors[name]}, "reroute", 5.0, dict(next_hop))
 
     # -- for users and administrators ----------------------------------------------------
 
@@ -305,8 +299,7 @@ class Cluster:
     ) -> int:
         """Add (node, parents) each, parents first; returns how many there were."""
         events = [InsertNode(node, tuple(parents), ()) for node, parents in nodes]
-        for start in range(0, len(events), _NODES_AT_ONCE):
-            self._administer(namespace, events[start : start + _NODES_AT_ONCE])
+        self._administer(namespace, events)
         return len(events)
 
     def status(self, timeout: float = 5.0) -> dict[str, Any]:
@@ -326,10 +319,7 @@ class Cluster:
         if namespace not in self.rendezvous:
             known = ", ".join(self.rendezvous)
             raise ProtocolError(f"{namespace!r} is no rendezvous point (there are: {known})")
-        try:
-            ray.get(self._actor(namespace).events.remote(events), timeout=_CALL_SECONDS)
-        except ray.exceptions.RayTaskError as error:
-            raise error.cause if isinstance(error.cause, ProtocolError) else error from None
+        administer(self.name, namespace, events)
 
     def _actor(self, address: Address) -> Any:
         actor = self._actors.get(address)
@@ -348,14 +338,6 @@ def _checked(topology: Topology, rendezvous: Sequence[Address]) -> Overlay:
         if root not in found.routers:
             raise TopologyError(f"rendezvous point {root!r} is no router of the topology")
     return found
-
-
-def _result(ref: Any, timeout: float = 0.0) -> Any:
-    """What a call has returned; None if it has not, or has failed."""
-    try:
-        return ray.get(ref, timeout=timeout)
-    except ray.exceptions.RayError:
-        return None
 
 
 def _some(names: Iterable[str], most: int = 10) -> str:

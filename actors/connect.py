@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -16,6 +16,12 @@ from actors.crowd import Crowd
 from actors.member import Plan
 from actors.remote import RouterPlan, ask_actor, here, next_incarnation
 from actors.wiring import Ask
+from routing.api import InsertNode, RemoveNode
+from routing.errors import ProtocolError
+
+#: More changes of a graph go into several calls: the rendezvous point serves others between.
+_EVENTS_AT_ONCE = 1000
+_CALL_SECONDS = 30.0
 
 
 class UnknownRouterError(LookupError):
@@ -60,6 +66,46 @@ def connect(cluster: str, edge: str, name: str | None = None, timeout: float = 3
     """A client host at an edge router, linked up and ready."""
     plan, ask, incarnation = member(cluster, edge, name or client_name(), timeout)
     return Client(plan, edge, ask, incarnation).start(timeout)
+
+
+# -- managing a cluster by its name ----------------------------------------------------------------
+
+
+def ask_all(
+    actors: Mapping[str, Any], method: str, timeout: float, *args: object
+) -> dict[str, Any]:
+    """Call a method of every actor; None for those that do not answer in time, or fail."""
+    refs = {name: getattr(actor, method).remote(*args) for name, actor in actors.items()}
+    if refs:
+        ray.wait(list(refs.values()), num_returns=len(refs), timeout=timeout)
+    return {name: _result(ref) for name, ref in refs.items()}
+
+
+def _result(ref: Any) -> Any:
+    try:
+        return ray.get(ref, timeout=0)
+    except ray.exceptions.RayError:
+        return None
+
+
+def statuses(cluster: str, timeout: float = 5.0) -> dict[str, Any]:
+    """Every router's status; None where there is no answer."""
+    actors = {name: ray.get_actor(name, namespace=cluster) for name in routers(cluster)}
+    return ask_all(actors, "status", timeout)
+
+
+def administer(cluster: str, namespace: str, events: Sequence[InsertNode | RemoveNode]) -> None:
+    """Change a content graph; ProtocolError where that is impossible, and the rest is done."""
+    actor = ray.get_actor(namespace, namespace=cluster)
+    for start in range(0, len(events), _EVENTS_AT_ONCE):
+        some = events[start : start + _EVENTS_AT_ONCE]
+        try:
+            ray.get(actor.events.remote(some), timeout=_CALL_SECONDS)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, ProtocolError) else error from None
+
+
+# -- many subscribers ------------------------------------------------------------------------------
 
 
 class SubscriberHost:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from f3.commands import bench, bench_store, topology
+from f3.commands import bench, bench_store, cluster, topology
 from f3.commands.simulate import simulate
 
 app = typer.Typer(
@@ -13,6 +13,7 @@ app = typer.Typer(
     help="F3: a publish/subscribe network that routes by content.",
 )
 bench.app.command("store")(bench_store.store)
+cluster.register(app)
 app.add_typer(bench.app, name="bench")
 app.add_typer(topology.app, name="topology")
 app.command()(simulate)
