@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from f3.commands import bench, bench_store, cluster, topology
+from f3.commands import bench, bench_store, cluster, demo, topology
 from f3.commands.simulate import simulate
 
 app = typer.Typer(
@@ -14,6 +14,7 @@ app = typer.Typer(
 )
 bench.app.command("store")(bench_store.store)
 cluster.register(app)
+app.command()(demo.demo)
 app.add_typer(bench.app, name="bench")
 app.add_typer(topology.app, name="topology")
 app.command()(simulate)

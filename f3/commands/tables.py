@@ -8,27 +8,30 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+_HEADINGS = (
+    "links",
+    "nodes",
+    "held",
+    "received",
+    "sent",
+    "queued",
+    "dropped",
+    "hop p50",
+    "hop p99",
+    "MB",
+)
+_WIDTH = 110
+
 
 def show_routers(routers: Mapping[str, Any], rendezvous: Collection[str]) -> None:
     """One line for each router, on stdout."""
-    table = Table(title="Routers")
-    table.add_column("router")
-    for heading in (
-        "links",
-        "nodes",
-        "subscr.",
-        "received",
-        "sent",
-        "queued",
-        "dropped",
-        "hop p50 us",
-        "p99 us",
-        "MB",
-    ):
-        table.add_column(heading, justify="right")
+    table = Table(title="Routers (* rendezvous points; a hop is from queue to queue, in us)")
+    table.add_column("router", no_wrap=True)
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
     for name in sorted(routers):
         table.add_row(*_row(name, routers[name], name in rendezvous))
-    Console().print(table)
+    Console(width=max(_WIDTH, Console().width)).print(table)
 
 
 def _row(name: str, status: Any, root: bool) -> list[str]:
