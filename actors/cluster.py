@@ -231,14 +231,15 @@ class Cluster:
             time.sleep(0.05)
 
     def _links_down(self, pulses: Mapping[Address, Pulse | None]) -> list[str]:
-        return [
-            f"{link.a} – {link.b}"
-            for link in self.overlay.links
-            if not all(
-                (pulse := pulses[one]) is not None and pulse.links.get(other)
-                for one, other in (link.ends, link.ends[::-1])
-            )
-        ]
+        """The links that are down, and why as far as their ends know."""
+        found = []
+        for link in self.overlay.links:
+            ends = [(pulses[link.a], link.b), (pulses[link.b], link.a)]
+            if not all(pulse is not None and pulse.links.get(far) for pulse, far in ends):
+                known = [pulse.trouble.get(far) for pulse, far in ends if pulse is not None]
+                why = next((f" ({reason})" for reason in known if reason), "")
+                found.append(f"{link.a} – {link.b}{why}")
+        return found
 
     def _stop_actors(self) -> None:
         actors = [*self._hosts, *self._actors.values()]

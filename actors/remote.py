@@ -31,6 +31,7 @@ from routing.api import Address, Event, Reroute
 from routing.store import Store
 
 _CALL_SECONDS = 5.0
+_START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class Pulse(NamedTuple):
 
     links: dict[Address, bool]
     next_hop: dict[Address, Address]
+    #: Why neighbours cannot be linked to, where that is known.
+    trouble: dict[Address, str]
 
 
 def next_incarnation(cluster: str, address: Address) -> int:
@@ -129,6 +132,7 @@ class RouterActor:
         if plan.store is not None:
             open_store = partial(plan.store.open, plan.member.address)
         self._host = self._member.host(incarnation, open_store).start()
+        self._host.submit(lambda: None).result(_START_SECONDS)  # raises if it cannot start
         threading.Thread(target=_fall_with, args=(self._host,), daemon=True).start()
         asks = {name: ask_actor(plan.cluster, name, Kind.ROUTER) for name in plan.neighbors}
         self._wiring = Wiring(self._host, asks).start()
@@ -147,7 +151,8 @@ class RouterActor:
 
     def pulse(self) -> Pulse:
         """A sign of life: the links, and the way to each rendezvous point."""
-        return Pulse(self._host.links_up(), self._host.submit(self._next_hop).result(_CALL_SECONDS))
+        next_hop = self._host.submit(self._next_hop).result(_CALL_SECONDS)
+        return Pulse(self._host.links_up(), next_hop, dict(self._wiring.trouble))
 
     def _next_hop(self) -> dict[Address, Address]:
         return dict(self._host.router.view.next_hop)
