@@ -41,6 +41,8 @@ Topology = Overlay | Iterable[tuple[str, str]]
 Progress = Callable[[str], None]
 
 _STOP_SECONDS = 10.0
+#: What a router asks of Ray: next to nothing, but Ray spreads only what asks for something.
+_CPUS = 0.001
 
 
 class ClusterError(RuntimeError):
@@ -163,7 +165,7 @@ class Cluster:
             self._actors[address] = shell.options(
                 name=address,
                 namespace=self.name,
-                num_cpus=0,
+                num_cpus=_CPUS,
                 max_restarts=-1,
                 max_task_retries=0,
                 scheduling_strategy="SPREAD",

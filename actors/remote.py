@@ -159,7 +159,9 @@ class RouterActor:
 
     def status(self) -> dict[str, Any]:
         """Everything worth showing."""
-        return {**self._host.status(), "wiring": dict(self._wiring.trouble)}
+        node = ray.get_runtime_context().get_node_id()
+        trouble = dict(self._wiring.trouble)
+        return {**self._host.status(), "node": node, "secure": self.plan.secure, "trouble": trouble}
 
     def events(self, events: Sequence[Event]) -> None:
         """An administrator's changes, in order; ProtocolError if one of them is illegal."""

@@ -1,4 +1,4 @@
-"""One Ray for all tests of a worker: private folders, and a clean end."""
+"""One Ray for all tests of a module: private folders, and a clean end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def local_ray() -> Iterator[None]:
     """Ray on this machine, started once."""
     import ray
