@@ -1,1 +1,1 @@
-"""The Ray runtime: router hosts, links, cluster and clients."""
+"""The live runtime: the routers that the simulator runs, as processes on real links."""

@@ -67,6 +67,21 @@ class Batch:
             b"".join(payloads),
         )
 
+    @classmethod
+    def join(cls, batches: Sequence[Batch]) -> Batch:
+        """One batch of several whose positions rise from each to the next."""
+        header_offsets, payload_offsets = array("I", (0,)), array("I", (0,))
+        for batch in batches:
+            _append_offsets(header_offsets, batch.header_offsets)
+            _append_offsets(payload_offsets, batch.payload_offsets)
+        return cls(
+            header_offsets.tobytes(),
+            b"".join([batch.nodes for batch in batches]),
+            b"".join([batch.positions for batch in batches]),
+            payload_offsets.tobytes(),
+            b"".join([batch.payloads for batch in batches]),
+        )
+
     def __len__(self) -> int:
         return len(self.positions) // 8
 
@@ -132,6 +147,11 @@ class Batch:
         positions = memoryview(self.positions).cast("Q").tolist()
         if positions != sorted(set(positions)):
             raise ProtocolError("the positions of a batch do not rise")
+
+
+def _append_offsets(offsets: array[int], column: bytes) -> None:
+    base = offsets[-1]
+    offsets.extend([base + offset for offset in unpack_u32(column)[1:]])
 
 
 def _check_offsets(name: str, column: bytes, count: int, end: int) -> None:

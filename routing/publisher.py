@@ -113,7 +113,8 @@ class PublisherEnd:
 
     def _has_room(self, client: _Client) -> bool:
         """The window spans numbers, not publications: the rendezvous point remembers so many."""
-        oldest = min(client.outstanding, default=client.number + 1)
+        # Numbers enter in order and stay where they are when repeated: the first is the oldest.
+        oldest = next(iter(client.outstanding), client.number + 1)
         return client.number + 1 - oldest < self._config.window
 
     def _message(self, event: Publish, number: int) -> messages.Publish:

@@ -24,6 +24,10 @@ from routing.payload import NUMBERS_MAX, pack
 from routing.store import Entry, Store
 
 _TAG_BYTES = 16
+#: A reply to a recovery is sent once it has so many bytes of payload, or has cost a look at so
+#: many entries: it must fit into a frame, and others wait meanwhile.
+_RECOVER_BYTES = 1 << 20
+_SCAN_MAX = 10_000
 
 
 def sign(key: bytes, message: Publish) -> bytes:
@@ -101,13 +105,16 @@ class RendezvousPoint:
         store, wanted = self.store, frozenset(request.nodes)
         upto = min(request.upto, store.last)
         through = max(min(request.after, upto), store.first - 1)
+        upto = min(upto, through + _SCAN_MAX)
         rows: list[Row] = []
-        while through < upto and len(rows) < self._recover_batch:
+        size = 0
+        while through < upto and len(rows) < self._recover_batch and size < _RECOVER_BYTES:
             through += 1
             entry = store.entry(through)
             covering = store.covering(entry.nodes)
             if not covering.isdisjoint(wanted):
                 rows.append((tuple(sorted(covering)), entry.position, entry.payload))
+                size += len(entry.payload)
         return RecoverReply(
             request.namespace,
             request.path,

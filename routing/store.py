@@ -8,7 +8,7 @@ One that lives on disk has the same methods and the same answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from routing.content_graph import ContentGraph, NodeId, check_node
 from routing.errors import ProtocolError
@@ -32,6 +32,10 @@ class Settled:
 
     incarnation: int
     positions: dict[int, int]
+    newest: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.newest = max(self.positions, default=0)
 
 
 class Log:
@@ -149,8 +153,7 @@ class Store:
             return 0
         if number in known.positions:
             return known.positions[number]
-        newest = max(known.positions)
-        return 0 if number <= newest - self._window else None
+        return 0 if number <= known.newest - self._window else None
 
     def append(
         self,
@@ -204,11 +207,10 @@ class Store:
         if known is None or incarnation > known.incarnation:
             known = self._settled[source] = Settled(incarnation, {})
         known.positions[number] = self.last
+        known.newest = max(known.newest, number)
         if len(known.positions) > 2 * self._window:
-            newest = max(known.positions)
-            known.positions = {
-                n: p for n, p in known.positions.items() if n > newest - self._window
-            }
+            oldest = known.newest - self._window
+            known.positions = {n: p for n, p in known.positions.items() if n > oldest}
 
     def _trim(self) -> None:
         limit = self._bytes_max

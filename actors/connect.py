@@ -1,0 +1,138 @@
+"""Clients of a cluster, from any process that Ray reaches."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import ray
+
+from actors.client import Client
+from actors.crowd import Crowd
+from actors.member import Plan
+from actors.remote import RouterPlan, ask_actor, here, next_incarnation
+from actors.wiring import Ask
+from routing.api import InsertNode, RemoveNode
+from routing.errors import ProtocolError
+
+#: More changes of a graph go into several calls: the rendezvous point serves others between.
+_EVENTS_AT_ONCE = 1000
+_CALL_SECONDS = 30.0
+
+
+class UnknownRouterError(LookupError):
+    """The cluster has no router of that name, or none at all; lists those it has."""
+
+
+def routers(cluster: str) -> list[str]:
+    """The routers of a running cluster, sorted."""
+    named = ray.util.list_named_actors(all_namespaces=True)
+    return sorted(each["name"] for each in named if each["namespace"] == cluster)
+
+
+def client_name() -> str:
+    """A name for a client host that no other has."""
+    return f"client-{socket.gethostname()}-{os.getpid()}-{uuid4().hex[:8]}"
+
+
+def invitation(cluster: str, edge: str, timeout: float = 10.0) -> RouterPlan:
+    """What the edge router tells whoever wants to be its client."""
+    try:
+        actor = ray.get_actor(edge, namespace=cluster)
+    except ValueError:
+        known = ", ".join(routers(cluster)) or "none: is it running?"
+        raise UnknownRouterError(
+            f"cluster {cluster!r} has no router {edge!r} (routers: {known})"
+        ) from None
+    plan: Any = ray.get(actor.invite.remote(), timeout=timeout)
+    assert isinstance(plan, RouterPlan)
+    return plan
+
+
+def member(cluster: str, edge: str, name: str, timeout: float) -> tuple[Plan, Ask, int]:
+    """What it takes to be a client host at an edge router: a plan, a way to ask, a life."""
+    plan = invitation(cluster, edge, timeout)
+    options, keys = here(plan.member.options, plan.secure)
+    next_hop = dict.fromkeys(plan.namespaces, edge)
+    made = replace(plan.member, address=name, next_hop=next_hop, options=options, keys=keys)
+    return made, ask_actor(cluster, edge, plan.clients), next_incarnation(cluster, name)
+
+
+def connect(cluster: str, edge: str, name: str | None = None, timeout: float = 30.0) -> Client:
+    """A client host at an edge router, linked up and ready."""
+    plan, ask, incarnation = member(cluster, edge, name or client_name(), timeout)
+    return Client(plan, edge, ask, incarnation).start(timeout)
+
+
+# -- managing a cluster by its name ----------------------------------------------------------------
+
+
+def ask_all(
+    actors: Mapping[str, Any], method: str, timeout: float, *args: object
+) -> dict[str, Any]:
+    """Call a method of every actor; None for those that do not answer in time, or fail."""
+    refs = {name: getattr(actor, method).remote(*args) for name, actor in actors.items()}
+    if refs:
+        ray.wait(list(refs.values()), num_returns=len(refs), timeout=timeout)
+    return {name: _result(ref) for name, ref in refs.items()}
+
+
+def _result(ref: Any) -> Any:
+    try:
+        return ray.get(ref, timeout=0)
+    except ray.exceptions.RayError:
+        return None
+
+
+def statuses(cluster: str, timeout: float = 5.0) -> dict[str, Any]:
+    """Every router's status; None where there is no answer."""
+    actors = {name: ray.get_actor(name, namespace=cluster) for name in routers(cluster)}
+    return ask_all(actors, "status", timeout)
+
+
+def administer(cluster: str, namespace: str, events: Sequence[InsertNode | RemoveNode]) -> None:
+    """Change a content graph; ProtocolError where that is impossible, and the rest is done."""
+    actor = ray.get_actor(namespace, namespace=cluster)
+    for start in range(0, len(events), _EVENTS_AT_ONCE):
+        some = events[start : start + _EVENTS_AT_ONCE]
+        try:
+            ray.get(actor.events.remote(some), timeout=_CALL_SECONDS)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, ProtocolError) else error from None
+
+
+# -- many subscribers ------------------------------------------------------------------------------
+
+
+class SubscriberHost:
+    """A crowd as a Ray actor: it lives where Ray places it, and its subscribers with it."""
+
+    def __init__(self, cluster: str, edge: str, name: str, record: bool) -> None:
+        plan, ask, incarnation = member(cluster, edge, name, 30.0)
+        self._crowd = Crowd(plan, edge, ask, incarnation, record).start()
+
+    def subscribe(
+        self, wanted: Sequence[tuple[str, str, int]], timeout: float
+    ) -> dict[tuple[str, str, int], str]:
+        """Subscribe (client, namespace, node) each; returns those refused, with the reason."""
+        return self._crowd.subscribe(wanted, timeout)
+
+    def deliveries(self) -> int:
+        """Notifications handed to subscribers so far."""
+        return self._crowd.deliveries
+
+    def received(self) -> dict[str, list[tuple[str, int]]]:
+        """Per subscriber, the (namespace, position) of all that it got, in order."""
+        return self._crowd.received()
+
+    def status(self) -> dict[str, Any]:
+        """Everything worth showing."""
+        return self._crowd.host.status()
+
+    def stop(self) -> None:
+        """End in good order."""
+        self._crowd.close()

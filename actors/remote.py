@@ -1,0 +1,193 @@
+"""Members of a cluster as Ray actors: thin shells around hosts.
+
+Ray places, starts and restarts them and carries management calls; messages between routers never
+go through Ray. Actors are found by name, in a Ray namespace that is the cluster's name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import ray
+from ray.experimental.internal_kv import _internal_kv_get, _internal_kv_put
+
+from actors.host import Attachment, HostOptions, RouterHost
+from actors.link import Kind
+from actors.member import Plan
+from actors.security import Keys, make_keys
+from actors.store import DurableStore, Sync
+from actors.wiring import Ask, UnreachableError, Wiring
+from routing.api import Address, Event, Reroute
+from routing.store import Store
+
+_CALL_SECONDS = 5.0
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlan:
+    """Where a rendezvous point keeps its state, and how much of its log."""
+
+    directory: str
+    capacity: int = 100_000
+    window: int = 256
+    access: Mapping[str, bytes] | None = None
+    bytes_max: int | None = None
+    age_max: float | None = None
+    sync: Sync = "normal"
+
+    def open(self, address: Address) -> Store:
+        """Open the store, with whatever an earlier life left there."""
+        return DurableStore(
+            Path(self.directory) / f"{quote(address, safe='')}.db",
+            self.capacity,
+            self.window,
+            self.access,
+            bytes_max=self.bytes_max,
+            age_max=self.age_max,
+            sync=self.sync,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RouterPlan:
+    """A router of a cluster: what it is, who is beside it, and what it keeps."""
+
+    cluster: str
+    member: Plan
+    neighbors: tuple[Address, ...]
+    #: All rendezvous points.
+    namespaces: tuple[Address, ...]
+    #: Whether it is a rendezvous point, and where its store is.
+    store: StorePlan | None = None
+    secure: bool = False
+    #: What a link to a host of clients does when it is full.
+    clients: Kind = Kind.HOST
+
+
+class Pulse(NamedTuple):
+    """What a supervisor wants to know every second."""
+
+    links: dict[Address, bool]
+    next_hop: dict[Address, Address]
+    #: Why neighbours cannot be linked to, where that is known.
+    trouble: dict[Address, str]
+
+
+def next_incarnation(cluster: str, address: Address) -> int:
+    """Greater than in any earlier life, also on a machine whose clock is behind.
+
+    The last one is kept by Ray's control store, which is also what restarts actors.
+    """
+    key = f"f3/{cluster}/{address}"
+    last = _internal_kv_get(key, namespace="f3")
+    number = max(time.time_ns(), int(last or 0) + 1)
+    _internal_kv_put(key, str(number), overwrite=True, namespace="f3")
+    return number
+
+
+def here(options: HostOptions, secure: bool) -> tuple[HostOptions, Keys | None]:
+    """Where a member listens in this process: loopback, or with keys the machine's address."""
+    if not secure:
+        return options, None
+    link = replace(options.link, interface=str(ray.util.get_node_ip_address()))  # type: ignore[no-untyped-call]
+    return replace(options, link=link), make_keys()
+
+
+def ask_actor(cluster: str, neighbor: Address, kind: Kind) -> Ask:
+    """How to ask a router where it listens; `kind` is what the asker is to it."""
+
+    def ask(caller: Address, listening: Attachment) -> Attachment:
+        try:
+            actor = ray.get_actor(neighbor, namespace=cluster)
+            found: Any = ray.get(
+                actor.attach.remote(caller, listening, kind), timeout=_CALL_SECONDS
+            )
+        except (ray.exceptions.RayError, ValueError) as error:
+            raise UnreachableError(f"router {neighbor!r}: {_first_line(error)}") from None
+        return Attachment(*found)
+
+    return ask
+
+
+class RouterActor:
+    """A router or rendezvous point; the class behind the Ray actor."""
+
+    def __init__(self, plan: RouterPlan) -> None:
+        self.plan = plan
+        options, keys = here(plan.member.options, plan.secure)
+        self._member = replace(plan.member, options=options, keys=keys)
+        incarnation = next_incarnation(plan.cluster, plan.member.address)
+        open_store = None
+        if plan.store is not None:
+            open_store = partial(plan.store.open, plan.member.address)
+        self._host = self._member.host(incarnation, open_store).start()
+        self._host.submit(lambda: None).result(_START_SECONDS)  # raises if it cannot start
+        threading.Thread(target=_fall_with, args=(self._host,), daemon=True).start()
+        asks = {name: ask_actor(plan.cluster, name, Kind.ROUTER) for name in plan.neighbors}
+        self._wiring = Wiring(self._host, asks).start()
+
+    def attach(self, caller: Address, there: Attachment, kind: Kind) -> Attachment:
+        """A neighbour says where it listens."""
+        return self._host.attach(caller, there.endpoint, there.public, kind)
+
+    def detach(self, neighbor: Address) -> None:
+        """A client host leaves."""
+        self._host.detach(neighbor)
+
+    def invite(self) -> RouterPlan:
+        """What a client host needs to know to become a neighbour."""
+        return self.plan
+
+    def pulse(self) -> Pulse:
+        """A sign of life: the links, and the way to each rendezvous point."""
+        next_hop = self._host.submit(self._next_hop).result(_CALL_SECONDS)
+        return Pulse(self._host.links_up(), next_hop, dict(self._wiring.trouble))
+
+    def _next_hop(self) -> dict[Address, Address]:
+        return dict(self._host.router.view.next_hop)
+
+    def status(self) -> dict[str, Any]:
+        """Everything worth showing."""
+        node = ray.get_runtime_context().get_node_id()
+        trouble = dict(self._wiring.trouble)
+        return {**self._host.status(), "node": node, "secure": self.plan.secure, "trouble": trouble}
+
+    def events(self, events: Sequence[Event]) -> None:
+        """An administrator's changes, in order; ProtocolError if one of them is illegal."""
+        for future in [self._host.event(event) for event in events]:
+            future.result(_CALL_SECONDS)
+
+    def reroute(self, next_hop: dict[Address, Address]) -> None:
+        """The dissemination trees have changed."""
+        self._host.event(Reroute(next_hop)).result(_CALL_SECONDS)
+
+    def stop(self) -> None:
+        """End in good order."""
+        self._wiring.stop()
+        self._host.stop()
+
+
+def _fall_with(host: RouterHost) -> None:
+    """A host that fails takes its process with it: Ray starts a new one, with a clean slate."""
+    host.join()
+    if host.failure is not None:
+        traceback.print_exception(host.failure)
+        sys.stderr.flush()
+        os._exit(1)
+
+
+def _first_line(error: Exception) -> str:
+    """What Ray has to say, without its page of text."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1].strip()[:200]

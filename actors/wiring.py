@@ -1,0 +1,94 @@
+"""Keeping links up: while one is down, ask the neighbour where it listens now.
+
+Both ends of a link do this, routers and client hosts alike, so it does not matter which of them
+was restarted, moved to another machine or came first. The question is a management call (with
+Ray, a method of the neighbour's actor): it hands over this side's address and key, and brings
+back the other's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import TimeoutError as FutureTimeoutError
+
+from actors.host import Attachment, HostStoppedError, RouterHost
+from actors.link import Kind
+
+Ask = Callable[[str, Attachment], Attachment]
+"""(name of this side, where it listens) -> where the neighbour listens; UnreachableError."""
+
+#: Between two attempts, and between two looks at links that are all up.
+_AGAIN, _LOOK = 0.1, 1.0
+
+
+class UnreachableError(ConnectionError):
+    """A neighbour does not answer (yet)."""
+
+
+class Wiring:
+    """A thread that keeps a host linked to its neighbours."""
+
+    def __init__(self, host: RouterHost, neighbors: Mapping[str, Ask]) -> None:
+        self._host = host
+        self._neighbors = dict(neighbors)
+        self._stopped = threading.Event()
+        #: Per neighbour that could not be asked, why.
+        self.trouble: dict[str, str] = {}
+        self._thread = threading.Thread(target=self._run, name="f3 wiring", daemon=True)
+
+    def start(self) -> Wiring:
+        """Begin; returns at once."""
+        self._thread.start()
+        return self
+
+    def stop(self, timeout: float = 10.0) -> None:
+        """End the thread; links stay as they are."""
+        self._stopped.set()
+        self._host.links_changed.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def wait(self, timeout: float) -> None:
+        """Wait until every link is up; TimeoutError that says which is not, and why."""
+        deadline = time.monotonic() + timeout
+        while down := self._down():
+            if time.monotonic() > deadline or not self._host.running:
+                why = "; ".join(f"{name}: {self.trouble.get(name, 'no answer')}" for name in down)
+                raise TimeoutError(
+                    f"{self._host.address!r} is not linked after {timeout} s ({why})"
+                )
+            self._stopped.wait(0.002)
+
+    def _down(self) -> list[str]:
+        up = self._host.links_up()
+        return [name for name in self._neighbors if not up.get(name, False)]
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            self._host.links_changed.clear()
+            down = self._down()
+            for name in down:
+                self._ask(name)
+            if down:
+                self._stopped.wait(_AGAIN)
+            else:
+                self._host.links_changed.wait(_LOOK)
+
+    def _ask(self, name: str) -> None:
+        try:
+            self._link(name, self._neighbors[name])
+            self.trouble.pop(name, None)
+        except (UnreachableError, OSError, HostStoppedError, FutureTimeoutError) as error:
+            self.trouble[name] = str(error)
+
+    def _link(self, name: str, ask: Ask) -> None:
+        here = self._host.listen(name, Kind.ROUTER)
+        if here.public:
+            # Keys first: a socket that calls before its key is known is turned away, and is slow
+            # to call again.
+            there = ask(self._host.address, Attachment("", here.public))
+            self._host.attach(name, there.endpoint, there.public, Kind.ROUTER)
+        there = ask(self._host.address, here)
+        self._host.attach(name, there.endpoint, there.public, Kind.ROUTER)
