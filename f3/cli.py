@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from f3.commands import bench, bench_table
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="F3: a publish/subscribe network that routes by content.",
 )
+bench.app.command("table")(bench_table.table)
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback()

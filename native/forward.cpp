@@ -87,22 +87,35 @@ void Memory::grow() {
 // -- forwarding --------------------------------------------------------------------------------
 
 void Forwarder::route(const Columns& columns) {
-  constexpr u32 AHEAD = 8;
-  const u32* nodes = reinterpret_cast<const u32*>(columns.nodes.data());
-  const u32 width = u32(columns.nodes.size() / 4);
   rows_ = columns.count();
   unknown_ = 0;
   for (u32 neighbor : neighbors_) due_[neighbor].count = 0;
   neighbors_.clear();
-  for (u32 row = 0; row < rows_; ++row) {
-    const u32 begin = u32_at(columns.header_offsets, row);
-    const u32 size = u32_at(columns.header_offsets, row + 1) - begin;
-    const u32 soon = u32_at(columns.header_offsets, std::min(row + AHEAD, rows_));
-    if (soon < width) table_.prefetch(nodes[soon]);
-    if (size == 1)
-      route_one(row, table_.find(nodes[begin]));
-    else if (size)
-      route_many(row, nodes + begin, size);
+  for (u32 row = 0; row < rows_; row += BLOCK)
+    route_block(columns, row, std::min(row + BLOCK, rows_));
+}
+
+// Row by row, each look-up would wait for the memory of the one before. A block at a time, the
+// memory of all its rows is on the way while they are looked at in turn.
+void Forwarder::route_block(const Columns& columns, u32 begin, u32 end) {
+  const u32* nodes = reinterpret_cast<const u32*>(columns.nodes.data());
+  const auto at = [&](u32 row) { return u32_at(columns.header_offsets, row); };
+  const auto one = [&](u32 row) { return at(row + 1) - at(row) == 1; };
+  for (u32 row = begin; row < end; ++row)
+    if (one(row)) table_.prefetch_id(nodes[at(row)]);
+  for (u32 row = begin; row < end; ++row) {
+    found_[row - begin] = one(row) ? table_.find(nodes[at(row)]) : Table::ABSENT;
+    if (found_[row - begin] != Table::ABSENT) table_.prefetch_node(found_[row - begin]);
+  }
+  for (u32 k = 0; k < end - begin; ++k)
+    if (found_[k] != Table::ABSENT) table_.prefetch_labels(found_[k]);
+  for (u32 k = 0; k < end - begin; ++k)
+    if (found_[k] != Table::ABSENT) table_.prefetch_slots(found_[k]);
+  for (u32 row = begin; row < end; ++row) {
+    if (one(row))
+      route_one(row, found_[row - begin]);
+    else if (at(row + 1) > at(row))
+      route_many(row, nodes + at(row), at(row + 1) - at(row));
   }
 }
 

@@ -62,6 +62,9 @@ class Forwarder {
   u64 bytes() const;
 
  private:
+  static constexpr u32 BLOCK = 16;
+
+  void route_block(const Columns& columns, u32 begin, u32 end);
   void route_one(u32 row, Index node);
   void route_many(u32 row, const u32* header, u32 size);
   const u32* answer(const u32* header, u32 size, u64 hash);
@@ -73,6 +76,7 @@ class Forwarder {
   std::vector<u32> neighbors_;
   u32 unknown_ = 0;
   u32 rows_ = 0;
+  Index found_[BLOCK];
   Indexes known_;
   Merged merged_;
   std::vector<u32> answer_;

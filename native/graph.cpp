@@ -8,31 +8,16 @@ namespace f3 {
 
 u64 Graph::bytes() const {
   return pool_.bytes() + ids_.bytes() + nodes_.capacity() * sizeof(Node) +
-         4 * (marks_.capacity() + notes_.capacity() + unused_.capacity() + stack_.capacity()) +
-         path_.capacity() * sizeof(path_[0]);
+         4 * (id_of_.capacity() + marks_.capacity() + notes_.capacity() + unused_.capacity() +
+              stack_.capacity()) +
+         path_.capacity() * sizeof(Step) + pairs_.capacity() * sizeof(pairs_[0]);
 }
 
 Indexes Graph::nodes() const {
   Indexes found;
   for (Index node = 0; node < nodes_.size(); ++node)
-    if (ids_.find(nodes_[node].id) == node) found.push_back(node);
+    if (ids_.find(id_of_[node]) == node) found.push_back(node);
   return found;
-}
-
-void Graph::descendants(Index node, Indexes& found) {
-  unmark_all();
-  found.clear();
-  found.push_back(node);
-  for (size_t k = 0; k < found.size(); ++k) {
-    const List list = nodes_[found[k]].children;
-    const u32* children = pool_.data(list);
-    for (u32 c = 0; c < list.size; ++c) {
-      if (marked(children[c])) continue;
-      mark(children[c]);
-      found.push_back(children[c]);
-    }
-  }
-  found.erase(found.begin());
 }
 
 void Graph::covering(const Indexes& nodes, Indexes& found) {
@@ -68,56 +53,58 @@ void Graph::keep_lowest(Indexes& nodes) {
       stack_.push_back(parents[p]);
     }
   }
-  drop_marked(nodes);
-}
-
-void Graph::drop_marked(Indexes& nodes) const {
   const auto gone = [&](Index node) { return marked(node); };
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(), gone), nodes.end());
 }
 
-// notes_ tells what is known of a marked node: 1 if it is one of `nodes` or below one.
 void Graph::keep_highest(Indexes& nodes, const Indexes& clean) {
   if (nodes.size() < 2) return;
   unmark_all();
-  for (Index node : clean) {
-    mark(node);
-    notes_[node] = 0;
-  }
-  for (Index node : nodes) {
-    mark(node);
-    notes_[node] = 1;
-  }
-  const auto low = [&](Index node) {
-    const List list = nodes_[node].parents;
-    for (u32 p = 0; p < list.size; ++p)
-      if (tainted(pool_.data(list)[p])) return true;
-    return false;
-  };
+  for (Index node : clean) note(node, 0);
+  for (Index node : nodes) note(node, 1);
+  const auto low = [&](Index node) { return noted_above(node) != 0; };
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(), low), nodes.end());
 }
 
-// Depth first: a node is known once all its parents are, or one tainted parent.
-bool Graph::tainted(Index start) {
-  if (marked(start)) return notes_[start];
-  path_.assign(1, {start, 0});
-  bool taint = false;
+// The notes of all marked nodes above this one, on paths that do not pass through another, put
+// together bit by bit. Depth first; whatever is met is marked, so that no node is met twice.
+u32 Graph::noted_above(Index start) {
+  u32 bits = 0;
+  path_.assign(1, {start, 0, 0});
   while (!path_.empty()) {
-    const Index node = path_.back().first;
-    const List list = nodes_[node].parents;
-    if (taint || path_.back().second == list.size) {
-      mark(node);
-      notes_[node] = taint;
-      path_.pop_back();
+    Step& step = path_.back();
+    const List list = nodes_[step.node].parents;
+    if (step.next < list.size) {
+      const Index parent = pool_.data(list)[step.next++];
+      if (marked(parent))
+        step.bits |= notes_[parent];
+      else
+        path_.push_back({parent, 0, 0});
       continue;
     }
-    const Index parent = pool_.data(list)[path_.back().second++];
-    if (!marked(parent))
-      path_.push_back({parent, 0});
-    else
-      taint = notes_[parent];
+    bits = step.bits;
+    const Index node = step.node;
+    path_.pop_back();
+    if (path_.empty()) break;
+    note(node, bits);
+    path_.back().bits |= bits;
   }
-  return taint;
+  return bits;
+}
+
+// Pairs of a node of `above`, in which none covers another, and one of `below` that it does not
+// cover; 32 of `above` in one walk, a bit each.
+void Graph::uncovered(const Indexes& above, const Indexes& below, Pairs& pairs) {
+  pairs.clear();
+  for (size_t from = 0; from < above.size(); from += 32) {
+    const size_t count = std::min<size_t>(32, above.size() - from);
+    const u32 all = count == 32 ? ~u32(0) : (u32(1) << count) - 1;
+    unmark_all();
+    for (size_t k = 0; k < count; ++k) note(above[from + k], u32(1) << k);
+    for (Index child : below)
+      for (u32 left = all & ~noted_above(child); left; left &= left - 1)
+        pairs.emplace_back(above[from + size_t(__builtin_ctz(left))], child);
+  }
 }
 
 void Graph::sort_by_id(Indexes& nodes) const {
@@ -125,9 +112,10 @@ void Graph::sort_by_id(Indexes& nodes) const {
 }
 
 void Graph::unmark_all() {
+  ++walks_;
   if (++epoch_ == 0) {  // after four thousand million walks
     std::fill(marks_.begin(), marks_.end(), 0);
-    epoch_ = 2;  // `drop_ancestors` uses the one before as well
+    epoch_ = 1;
   }
 }
 
@@ -140,8 +128,8 @@ Index Graph::insert_node(u32 id, const std::vector<u32>& parents,
   const Indexes above = look_up(parents), below = look_up(children);
   if (above.size() != parents.size() || below.size() != children.size())
     refuse_placing(id, parents, children);
-  check_between(id, above, below);
-  check_antichains(id, above, below);
+  if (!fits(above, below)) refuse_fitting(id, above, below);
+  unmark_all();
   const Index node = new_index(id);
   if (!below.empty())
     for (Index parent : above) unlink_all(nodes_[parent].children, below);
@@ -158,6 +146,7 @@ Index Graph::insert_node(u32 id, const std::vector<u32>& parents,
 
 // Join the parents to the children where no other path does.
 void Graph::remove_node(Index node) {
+  unmark_all();  // what the last walk found may not be true any more
   const List up = nodes_[node].parents, down = nodes_[node].children;
   const Indexes above(pool_.data(up), pool_.data(up) + up.size);
   const Indexes below(pool_.data(down), pool_.data(down) + down.size);
@@ -166,14 +155,10 @@ void Graph::remove_node(Index node) {
   edges_ -= above.size() + below.size();
   pool_.resize(nodes_[node].parents, 0);
   pool_.resize(nodes_[node].children, 0);
-  ids_.erase(nodes_[node].id);
+  ids_.erase(id_of_[node]);
   unused_.push_back(node);
-  Indexes missing;
-  for (Index child : below) {
-    missing = above;
-    drop_ancestors(child, missing);
-    for (Index parent : missing) link(parent, child);
-  }
+  uncovered(above, below, pairs_);
+  for (const auto& [parent, child] : pairs_) link(parent, child);
 }
 
 // The indexes of identifiers in rising order, without duplicates; those that are absent left out.
@@ -199,51 +184,36 @@ void Graph::refuse_placing(u32 id, const std::vector<u32>& parents,
   throw std::logic_error("no node is unknown");
 }
 
-// Every parent must cover every child already.
-void Graph::check_between(u32 id, const Indexes& above, const Indexes& below) {
-  Indexes missing;
+// Every parent must cover every child already; among themselves neither may cover one another.
+bool Graph::fits(const Indexes& above, const Indexes& below) {
+  Indexes lowest(above), highest(below);
+  keep_lowest(lowest);
+  if (lowest.size() != above.size()) return false;
+  uncovered(above, below, pairs_);
+  keep_highest(highest, above);
+  return pairs_.empty() && highest.size() == below.size();
+}
+
+// Which rule is broken, in the order in which they are told.
+void Graph::refuse_fitting(u32 id, const Indexes& above, const Indexes& below) {
   for (Index child : below) {
-    missing = above;
+    Indexes missing(above);
     drop_ancestors(child, missing);
     if (missing.empty()) continue;
-    const std::string low = std::to_string(nodes_[child].id);
-    u32 least = nodes_[missing[0]].id;
-    for (Index parent : missing) least = std::min(least, nodes_[parent].id);
-    const std::string high = std::to_string(least);
+    const std::string low = std::to_string(this->id(child));
+    const std::string high = std::to_string(this->id(missing[0]));
     throw ProtocolError("node " + std::to_string(id) + " cannot stand between " + high + " and " +
                         low + ": " + high + " does not cover " + low);
   }
-}
-
-void Graph::check_antichains(u32 id, const Indexes& above, const Indexes& below) {
-  Indexes lowest(above), highest(below);
-  keep_lowest(lowest);
-  keep_highest(highest, above);
-  if (lowest.size() != above.size() || highest.size() != below.size())
-    throw ProtocolError("the parents or the children of node " + std::to_string(id) +
-                        " cover one another");
+  throw ProtocolError("the parents or the children of node " + std::to_string(id) +
+                      " cover one another");
 }
 
 void Graph::drop_ancestors(Index node, Indexes& wanted) {
-  if (wanted.empty()) return;
-  unmark_all();
-  unmark_all();
-  const u32 sought = epoch_ - 1;  // the mark of wanted nodes that the walk has not met
-  for (Index each : wanted) marks_[each] = sought;
-  size_t left = wanted.size();
-  stack_.assign(1, node);
-  while (!stack_.empty() && left) {
-    const List list = nodes_[stack_.back()].parents;
-    stack_.pop_back();
-    const u32* parents = pool_.data(list);
-    for (u32 p = 0; p < list.size; ++p) {
-      if (marked(parents[p])) continue;
-      left -= marks_[parents[p]] == sought;
-      mark(parents[p]);
-      stack_.push_back(parents[p]);
-    }
-  }
-  drop_marked(wanted);
+  Indexes ancestors;
+  covering({node}, ancestors);
+  const auto above = [&](Index each) { return each != node && marked(each); };
+  wanted.erase(std::remove_if(wanted.begin(), wanted.end(), above), wanted.end());
 }
 
 void Graph::link(Index parent, Index child) {
@@ -266,6 +236,7 @@ Index Graph::new_index(u32 id) {
     node = Index(nodes_.size());
     if (node >> 31) throw std::bad_alloc();  // labels keep one bit for themselves
     nodes_.emplace_back();
+    id_of_.push_back(id);
     marks_.push_back(0);
     notes_.push_back(0);
   } else {
@@ -273,7 +244,7 @@ Index Graph::new_index(u32 id) {
     unused_.pop_back();
     nodes_[node] = Node{};
   }
-  nodes_[node].id = id;
+  id_of_[node] = id;
   ids_.insert(id, node);
   return node;
 }

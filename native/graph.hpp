@@ -23,7 +23,6 @@ using Index = u32;
 using Indexes = std::vector<Index>;
 
 struct Node {
-  u32 id = 0;
   List parents, children;
   List labels;  // (neighbour, slot) pairs by rising neighbour: table.hpp
 };
@@ -33,8 +32,8 @@ class Graph {
   static constexpr Index ABSENT = IdMap::ABSENT;
 
   Index find(u32 id) const { return ids_.find(id); }
-  void prefetch(u32 id) const { ids_.prefetch(id); }
-  u32 id(Index node) const { return nodes_[node].id; }
+  void prefetch_id(u32 id) const { ids_.prefetch(id); }
+  u32 id(Index node) const { return id_of_[node]; }
   u64 size() const { return ids_.size(); }
   u64 edges() const { return edges_; }
   u64 bytes() const;
@@ -46,8 +45,6 @@ class Graph {
   // All nodes, in no particular order.
   Indexes nodes() const;
 
-  // D(node) into `found`; afterwards marked() tells its members.
-  void descendants(Index node, Indexes& found);
   // The nodes and all their ancestors.
   void covering(const Indexes& nodes, Indexes& found);
   // Take out of `nodes`, which has no duplicates, those that are ancestors of others of them.
@@ -67,33 +64,47 @@ class Graph {
   // Start a walk: no node is marked.
   void unmark_all();
   void mark(Index node) { marks_[node] = epoch_; }
+  void note(Index node, u32 what) {
+    marks_[node] = epoch_;
+    notes_[node] = what;
+  }
+  // Different for every walk.
+  u64 walk() const { return walks_; }
 
   Pool pool_;
   std::vector<Node> nodes_;
+  std::vector<u32> id_of_;  // apart from the nodes: short enough to stay in the cache
   // Scratch: marks_[node] == epoch_ where the present walk has been, and then notes_[node] is
   // what the walk knows of the node.
   std::vector<u32> marks_, notes_;
 
  private:
+  using Pairs = std::vector<std::pair<Index, Index>>;
+  struct Step {
+    Index node;
+    u32 next, bits;
+  };
+
   Indexes look_up(const std::vector<u32>& others) const;
-  void check_between(u32 id, const Indexes& above, const Indexes& below);
-  void check_antichains(u32 id, const Indexes& above, const Indexes& below);
-  // Take out of `wanted` what is above the node.
+  bool fits(const Indexes& above, const Indexes& below);
+  void uncovered(const Indexes& above, const Indexes& below, Pairs& pairs);
+  u32 noted_above(Index start);
   void drop_ancestors(Index node, Indexes& wanted);
-  void drop_marked(Indexes& nodes) const;
-  bool tainted(Index node);
   void link(Index parent, Index child);
   void unlink_all(List& list, const Indexes& others);
   Index new_index(u32 id);
   [[noreturn]] void refuse_placing(u32 id, const std::vector<u32>& parents,
                                    const std::vector<u32>& children) const;
+  [[noreturn]] void refuse_fitting(u32 id, const Indexes& above, const Indexes& below);
 
   IdMap ids_;
   Indexes unused_;
   Indexes stack_;
-  std::vector<std::pair<Index, u32>> path_;
+  std::vector<Step> path_;
+  Pairs pairs_;
   u64 edges_ = 0;
   u32 epoch_ = 0;
+  u64 walks_ = 0;
 };
 
 }  // namespace f3

@@ -208,6 +208,8 @@ class NativeTable {
     return id_set(table_, held);
   }
 
+  nb::object neighbors() const { return names_.all(); }
+
   nb::object subscribers(nb::handle id) const {
     nb::object set = steal(PySet_New(nullptr));
     const Index node = find(id);
@@ -404,6 +406,7 @@ NB_MODULE(_native, module) {
       .def("detach", &NativeTable::detach)
       .def("subs", &NativeTable::subs)
       .def("subscribers", &NativeTable::subscribers)
+      .def("neighbors", &NativeTable::neighbors)
       .def("position", &NativeTable::position)
       .def("label", &NativeTable::label)
       .def("route", &NativeTable::route)

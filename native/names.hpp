@@ -47,6 +47,12 @@ class Names {
     rank_all();
   }
 
+  nanobind::object all() const {
+    PyObject* set = PySet_New(numbers_.ptr());
+    if (!set) throw nanobind::python_error();
+    return nanobind::steal(set);
+  }
+
   nanobind::handle name(u32 number) const { return names_[number]; }
 
   // Where the name stands among all names, in Python's order.

@@ -6,30 +6,24 @@ namespace f3 {
 
 // -- labels ------------------------------------------------------------------------------------
 
+// Entries are in order: the one of neighbour i is the i-th where all neighbours have a label, and
+// never comes after that.
 const u32* Table::find_entry(Index node, u32 neighbor) const {
   const List list = nodes_[node].labels;
-  const u32* entry = pool_.data(list);
-  const u32* end = entry + list.size;
-  if (list.size > 64) {
-    u32 low = 0, high = list.size / 2;
-    while (low < high) {
-      const u32 middle = (low + high) / 2;
-      if (entry[2 * middle] < neighbor)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    entry += 2 * low;
-  } else {
-    while (entry != end && *entry < neighbor) entry += 2;
+  const u32* entries = pool_.data(list);
+  u32 low = 0, high = list.size / 2;
+  if (neighbor < high) {
+    if (entries[2 * neighbor] == neighbor) return entries + 2 * neighbor;
+    high = neighbor;
   }
-  return entry != end && *entry == neighbor ? entry : nullptr;
-}
-
-Span Table::members(const u32& slot) const {
-  if (!(slot & MANY)) return {&slot, 1};
-  const u32* block = pool_.data({slot & ~MANY, 0});
-  return {block + 1, block[0]};
+  while (low < high) {
+    const u32 middle = (low + high) / 2;
+    if (entries[2 * middle] < neighbor)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return 2 * low < list.size && entries[2 * low] == neighbor ? entries + 2 * low : nullptr;
 }
 
 Span Table::label(Index node, u32 neighbor) const {
@@ -53,13 +47,19 @@ bool Table::subscribed(Index node) const {
 void Table::set_label(Index node, u32 neighbor, const Indexes& label) {
   List& list = nodes_[node].labels;
   const u32* entry = find_entry(node, neighbor);
-  u32 at = entry ? u32(entry - pool_.data(list)) : 0;
-  if (entry) free_slot(entry[1]);
-  if (label.empty()) {
-    if (entry) erase_entry(list, at);
+  if (!entry) {
+    if (label.empty()) return;
+    const u32 slot = new_slot(label);
+    const u32 at = insert_entry(list, neighbor);
+    pool_.data(list)[at + 1] = slot;
     return;
   }
-  if (!entry) at = insert_entry(list, neighbor);
+  const u32 at = u32(entry - pool_.data(list));
+  free_slot(entry[1]);
+  if (label.empty()) {
+    erase_entry(list, at);
+    return;
+  }
   const u32 slot = new_slot(label);
   pool_.data(list)[at + 1] = slot;
 }
@@ -130,73 +130,132 @@ bool Table::attach(Index node, u32 neighbor) {
   return true;
 }
 
-// Every descendant must be looked at, also where a label exists already.
+// The new node joins the labels of all descendants with nothing lower in them, and takes the
+// place of what was above it. Every descendant must be looked at (`survey`).
 void Table::label_descendants(Index node, u32 neighbor) {
   const Span before = label(node, neighbor);
   replaced_.assign(before.data, before.data + before.size);
-  descendants(node, found_);
-  for (Index below : found_) relabel(node, below, neighbor);
+  survey(node, neighbor);
+  affected_.clear();
+  for (Index each : below_)
+    if (notes_[each] == OPEN) affected_.push_back(each);
+  for (size_t k = 0; k < affected_.size(); ++k) {
+    prefetch(affected_, k);
+    replace(affected_[k], neighbor, node);
+  }
 }
 
-void Table::relabel(Index node, Index below, u32 neighbor) {
-  const Span span = label(below, neighbor);
+// A walk over many nodes waits for memory most of the time unless it asks early.
+void Table::prefetch(const Indexes& nodes, size_t k) const {
+  if (k + 12 < nodes.size()) prefetch_node(nodes[k + 12]);
+  if (k + 6 < nodes.size()) prefetch_labels(nodes[k + 6]);
+}
+
+// Put a node in the place of `replaced_` in a label.
+void Table::replace(Index node, u32 neighbor, Index by) {
+  const Span span = label(node, neighbor);
+  const auto goes = [&](Index each) {
+    return std::find(replaced_.begin(), replaced_.end(), each) != replaced_.end();
+  };
   label_.clear();
-  for (u32 k = 0; k < span.size; ++k) {
-    const Index each = span.data[k];
-    if (marked(each)) return;  // something lower than the new node
-    if (std::find(replaced_.begin(), replaced_.end(), each) == replaced_.end())
-      label_.push_back(each);
-  }
+  for (u32 k = 0; k < span.size; ++k)
+    if (!goes(span.data[k])) label_.push_back(span.data[k]);
   const auto by_id = [&](Index a, Index b) { return id(a) < id(b); };
-  label_.insert(std::lower_bound(label_.begin(), label_.end(), node, by_id), node);
-  set_label(below, neighbor, label_);
+  label_.insert(std::lower_bound(label_.begin(), label_.end(), by, by_id), by);
+  set_label(node, neighbor, label_);
 }
 
 bool Table::detach(Index node, u32 neighbor) {
   if (!holds(node, neighbor)) return false;
-  affected(node, neighbor, found_);
-  for (Index each : found_) merge_parent_labels(each, neighbor);
+  lowest_held(node, neighbor, exposed_);
+  find_affected(node, neighbor);
+  for (size_t k = 0; k < affected_.size(); ++k) {
+    prefetch(affected_, k);
+    expose(node, affected_[k], neighbor);
+  }
   --held_[neighbor];
   return true;
 }
 
-// Where the node is in the neighbour's label, parents first: depth first, in reverse.
-void Table::affected(Index node, u32 neighbor, Indexes& order) {
+// Where the node is in the neighbour's label; it is on every path down to there as well.
+void Table::find_affected(Index node, u32 neighbor) {
   unmark_all();
-  order.clear();
-  mark(node);
-  path_.assign(1, {node, 0});
-  while (!path_.empty()) {
-    const Index current = path_.back().first;
-    const List list = nodes_[current].children;
-    if (path_.back().second == list.size) {
-      order.push_back(current);
-      path_.pop_back();
-      continue;
+  affected_.assign(1, node);
+  for (size_t k = 0; k < affected_.size(); ++k) {
+    const List list = nodes_[affected_[k]].children;
+    const u32* children = pool_.data(list);
+    for (u32 c = 0; c < list.size; ++c) {
+      if (marked(children[c])) continue;
+      mark(children[c]);
+      const Span span = label(children[c], neighbor);
+      if (std::find(span.data, span.data + span.size, node) != span.data + span.size)
+        affected_.push_back(children[c]);
     }
-    const Index child = pool_.data(list)[path_.back().second++];
-    if (marked(child)) continue;
-    mark(child);
-    const Span span = label(child, neighbor);
-    if (std::find(span.data, span.data + span.size, node) != span.data + span.size)
-      path_.push_back({child, 0});
   }
-  std::reverse(order.begin(), order.end());
 }
 
-void Table::merge_parent_labels(Index node, u32 neighbor) {
+// The node goes from a label that has it. Whatever else is there stays; of what is held above the
+// node (`exposed_`), that enters which is not above something that stays.
+//
+// The thesis (Figure 3-29) merges the labels of the parents instead, from the top down, which
+// gives the same: whatever comes into the label was kept out of it by the node alone.
+void Table::expose(Index node, Index below, u32 neighbor) {
+  const Span span = label(below, neighbor);
   label_.clear();
-  const List list = nodes_[node].parents;
-  for (u32 p = 0; p < list.size; ++p) {
-    const Span span = label(pool_.data(list)[p], neighbor);
-    label_.insert(label_.end(), span.data, span.data + span.size);
-  }
-  if (label_.size() > 1) {
+  for (u32 k = 0; k < span.size; ++k)
+    if (span.data[k] != node) label_.push_back(span.data[k]);
+  const bool alone = label_.empty();
+  label_.insert(label_.end(), exposed_.begin(), exposed_.end());
+  if (!alone && !exposed_.empty()) {
     sort_by_id(label_);
-    label_.erase(std::unique(label_.begin(), label_.end()), label_.end());
     keep_lowest(label_);
   }
-  set_label(node, neighbor, label_);
+  set_label(below, neighbor, label_);
+}
+
+// D(node) into `below_`, and of each in notes_: HELD by the neighbour, and SHADOWED by a held node
+// between. Parents usually come first; an OPEN one, whose shadow came late, is looked at again.
+// The answer is kept: a set-up asks first, and the subscription follows.
+void Table::survey(Index node, u32 neighbor) {
+  if (surveyed_ == std::make_tuple(node, neighbor, walk())) return;
+  unmark_all();
+  below_.assign(1, node);
+  late_.clear();
+  for (size_t k = 0; k < below_.size(); ++k) {
+    const Index each = below_[k];
+    if (k + 6 < below_.size()) prefetch_lists(below_[k + 6]);
+    if (k && holds(each, neighbor)) notes_[each] |= HELD;
+    const bool shadow = k && notes_[each] & (HELD | SHADOWED);
+    const List list = nodes_[each].children;
+    const u32* children = pool_.data(list);
+    for (u32 c = 0; c < list.size; ++c) {
+      if (!marked(children[c])) {
+        note(children[c], 0);
+        prefetch_node(children[c]);
+        below_.push_back(children[c]);
+      }
+      if (shadow) cast_shadow(children[c]);
+    }
+    if (k && !shadow) notes_[each] |= OPEN;
+  }
+  while (!late_.empty()) {
+    const List list = nodes_[late_.back()].children;
+    late_.pop_back();
+    for (u32 c = 0; c < list.size; ++c) cast_shadow(pool_.data(list)[c]);
+  }
+  below_[0] = below_.back();
+  below_.pop_back();
+  surveyed_ = std::make_tuple(node, neighbor, walk());
+}
+
+void Table::prefetch_lists(Index node) const {
+  __builtin_prefetch(pool_.data(nodes_[node].children));
+  prefetch_labels(node);
+}
+
+void Table::cast_shadow(Index node) {
+  if (notes_[node] & OPEN) late_.push_back(node);
+  notes_[node] = (notes_[node] | SHADOWED) & ~OPEN;
 }
 
 // -- set-up ------------------------------------------------------------------------------------
@@ -224,30 +283,11 @@ void Table::lowest_held(Index node, u32 neighbor, Indexes& parents) {
   keep_lowest(parents);
 }
 
-// The first held node on every path down is only a candidate: another path may meet a higher one.
 void Table::highest_held(Index node, u32 neighbor, Indexes& children) {
   children.clear();
-  unmark_all();
-  found_.assign(1, node);
-  bool direct = true;
-  for (size_t k = 0; k < found_.size(); ++k) {
-    const List list = nodes_[found_[k]].children;
-    for (u32 c = 0; c < list.size; ++c) {
-      const Index child = pool_.data(list)[c];
-      if (marked(child)) continue;
-      mark(child);
-      if (holds(child, neighbor)) {
-        children.push_back(child);
-        direct &= k == 0;
-      } else {
-        found_.push_back(child);
-      }
-    }
-  }
-  // Children of one node in a reduced graph never cover one another.
-  if (direct) return;
-  label_.assign(1, node);
-  keep_highest(children, label_);
+  survey(node, neighbor);
+  for (Index each : below_)
+    if (notes_[each] == HELD) children.push_back(each);
 }
 
 // -- merging -----------------------------------------------------------------------------------
@@ -303,7 +343,7 @@ void Table::gather(const Indexes& header, u32 first, u32& next) {
 
 // From every label up to the roots, children before parents: who wants something lower.
 void Table::propagate() {
-  below_.assign(met_.size(), 0);
+  lower_.assign(met_.size(), 0);
   entered_.assign(met_.size(), 0);
   order_.clear();
   for (size_t k = 0; k < met_.size(); ++k)
@@ -311,11 +351,11 @@ void Table::propagate() {
   for (size_t k = order_.size(); k--;) {
     const Index node = order_[k];
     const u32 note = notes_[node];
-    const u64 mask = ((note < met_.size() ? want_[note] : 0) | below_[note]) & twice_;
+    const u64 mask = ((note < met_.size() ? want_[note] : 0) | lower_[note]) & twice_;
     if (!mask) continue;
     const List list = nodes_[node].parents;
     const u32* parents = pool_.data(list);
-    for (u32 p = 0; p < list.size; ++p) below_[notes_[parents[p]]] |= mask;
+    for (u32 p = 0; p < list.size; ++p) lower_[notes_[parents[p]]] |= mask;
   }
 }
 
@@ -333,8 +373,8 @@ void Table::ascend(Index start) {
     const Index parent = pool_.data(list)[path_.back().second++];
     if (!marked(parent)) {
       mark(parent);
-      notes_[parent] = u32(below_.size());
-      below_.push_back(0);
+      notes_[parent] = u32(lower_.size());
+      lower_.push_back(0);
       entered_.push_back(0);
     }
     if (entered_[notes_[parent]]) continue;
@@ -345,7 +385,7 @@ void Table::ascend(Index start) {
 
 void Table::emit(u32 first, Merged& merged) {
   if (twice_)
-    for (size_t k = 0; k < met_.size(); ++k) want_[k] &= ~below_[k];
+    for (size_t k = 0; k < met_.size(); ++k) want_[k] &= ~lower_[k];
   sorted_ = met_;
   sort_by_id(sorted_);
   for (u64 left = seen_; left; left &= left - 1) {
@@ -378,9 +418,10 @@ u64 Table::labels() const {
 
 u64 Table::bytes() const {
   return Graph::bytes() + held_.capacity() * sizeof(u64) + path_.capacity() * sizeof(path_[0]) +
-         4 * (found_.capacity() + label_.capacity() + replaced_.capacity() + met_.capacity() +
+         4 * (label_.capacity() + replaced_.capacity() + exposed_.capacity() +
+              affected_.capacity() + below_.capacity() + late_.capacity() + met_.capacity() +
               order_.capacity() + sorted_.capacity()) +
-         8 * (want_.capacity() + below_.capacity()) + entered_.capacity();
+         8 * (want_.capacity() + lower_.capacity()) + entered_.capacity();
 }
 
 bool Table::accounts() const {

@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from graphlib import TopologicalSorter
 
 from routing._native import Table as CompiledTable
+from routing._native import validate as validate
 from routing.batch import Batch, Header
 from routing.content_graph import ContentGraph, NodeId
 from routing.messages import Setup
@@ -45,6 +46,10 @@ class NativeTable(Table):
 
     def subscribers(self, node: NodeId) -> AbstractSet[Neighbor]:
         return self._table.subscribers(node)
+
+    def neighbors(self) -> AbstractSet[Neighbor]:
+        """Whoever is subscribed to anything."""
+        return self._table.neighbors()
 
     def attach(self, node: NodeId, neighbor: Neighbor) -> None:
         self._table.attach(node, neighbor)
