@@ -11,19 +11,16 @@ from pathlib import Path
 import nanobind
 from setuptools import Extension, setup
 
-_SOURCES = ("columns", "forward", "graph", "module", "table")
 _NANOBIND = Path(nanobind.include_dir()).parent
 
 setup(
     ext_modules=[
         Extension(
             "routing._native",
-            [
-                *(f"native/{name}.cpp" for name in _SOURCES),
-                str(_NANOBIND / "src" / "nb_combined.cpp"),
-            ],
+            sorted(str(path) for path in Path("native").glob("*.cpp")),
             include_dirs=[
                 str(_NANOBIND / "include"),
+                str(_NANOBIND / "src"),
                 str(_NANOBIND / "ext" / "robin_map" / "include"),
             ],
             define_macros=[("NDEBUG", None), ("NB_COMPACT_ASSERTIONS", None)],
