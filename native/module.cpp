@@ -366,20 +366,7 @@ class NativeTable {
   const Classes& classes_ = Classes::get();
 };
 
-void validate(nb::handle header_offsets, nb::handle nodes, nb::handle positions,
-              nb::handle payload_offsets, nb::handle payloads) {
-  Columns columns;
-  const std::pair<nb::handle, Bytes*> given[] = {{header_offsets, &columns.header_offsets},
-                                                 {nodes, &columns.nodes},
-                                                 {positions, &columns.positions},
-                                                 {payload_offsets, &columns.payload_offsets},
-                                                 {payloads, &columns.payloads}};
-  for (const auto& [object, column] : given) {
-    if (!PyBytes_Check(object.ptr())) throw nb::type_error("a column must be bytes");
-    *column = Bytes(PyBytes_AS_STRING(object.ptr()), size_t(PyBytes_GET_SIZE(object.ptr())));
-  }
-  columns.validate();
-}
+void validate(nb::handle batch) { PyColumns(batch, Classes::get().batch).validate(); }
 
 }  // namespace
 

@@ -4,13 +4,7 @@ from routing.batch import Batch, Header
 from routing.content_graph import NodeId
 from routing.table import Neighbor, Routed
 
-def validate(
-    header_offsets: bytes,
-    nodes: bytes,
-    positions: bytes,
-    payload_offsets: bytes,
-    payloads: bytes,
-) -> None: ...
+def validate(batch: Batch, /) -> None: ...
 
 class Table:
     def __init__(self) -> None: ...

@@ -15,7 +15,6 @@ from collections.abc import Set as AbstractSet
 from graphlib import TopologicalSorter
 
 from routing._native import Table as CompiledTable
-from routing._native import validate as validate
 from routing.batch import Batch, Header
 from routing.content_graph import ContentGraph, NodeId
 from routing.messages import Setup
