@@ -8,12 +8,14 @@ STAMP := $(VENV)/.installed
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml setup.py $(wildcard native/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "F3 needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --compile --editable . --group dev
+	@$(BIN)/python -c 'import routing._native' 2>/dev/null \
+	  || echo "No compiled forwarding table: routers will use the Python one (docs/fast-path.md)." >&2
 	@touch $(STAMP)
 
 demo: setup
@@ -37,4 +39,4 @@ types: setup
 check: lint types test
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build *.egg-info routing/_native.*.so $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from f3.commands import bench, bench_cluster, bench_store, cluster, demo, topology
+from f3.commands import (
+    bench,
+    bench_cluster,
+    bench_store,
+    bench_table,
+    cluster,
+    demo,
+    topology,
+    workload,
+)
 from f3.commands.simulate import simulate
 
 app = typer.Typer(
@@ -12,14 +21,16 @@ app = typer.Typer(
     add_completion=False,
     help="F3: a publish/subscribe network that routes by content.",
 )
+bench.app.command("table")(bench_table.table)
 bench.app.command("store")(bench_store.store)
 bench.app.command("chain")(bench_cluster.chain)
 bench.app.command("fanout")(bench_cluster.fanout)
-cluster.register(app)
 app.command()(demo.demo)
-app.add_typer(bench.app, name="bench")
-app.add_typer(topology.app, name="topology")
 app.command()(simulate)
+cluster.register(app)
+app.add_typer(topology.app, name="topology")
+app.add_typer(workload.app, name="workload")
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback()

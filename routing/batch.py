@@ -20,6 +20,11 @@ from dataclasses import dataclass
 
 from routing.errors import ProtocolError
 
+try:
+    from routing._native import validate as _compiled_validate
+except ImportError:
+    _compiled_validate = None  # type: ignore[assignment]
+
 Header = tuple[int, ...]
 Row = tuple[Header, int, bytes]
 
@@ -139,6 +144,13 @@ class Batch:
 
     def validate(self) -> None:
         """ProtocolError unless the columns fit together; for batches that came from outside."""
+        if _compiled_validate is None:
+            self.check_columns()
+        else:
+            _compiled_validate(self)
+
+    def check_columns(self) -> None:
+        """What `validate` does, in Python: 50 times slower, and easier to read."""
         count = len(self)
         if len(self.positions) != 8 * count or len(self.nodes) % 4:
             raise ProtocolError("a batch has a column that is no whole number of entries")

@@ -1,0 +1,1 @@
+"""What the benchmarks of `f3 bench` measure with; commands and output are in `f3.commands`."""

@@ -1,0 +1,33 @@
+#include "columns.hpp"
+
+namespace f3 {
+namespace {
+
+void check_offsets(const std::string& name, Bytes column, u64 count, u64 end) {
+  if (column.size() != 4 * (count + 1))
+    throw ProtocolError("a batch of " + std::to_string(count) + " has " +
+                        std::to_string(column.size()) + " bytes of " + name + " offsets");
+  bool rising = u32_at(column, 0) == 0 && u32_at(column, count) == end;
+  for (u64 k = 0; k < count; ++k) rising &= u32_at(column, k) <= u32_at(column, k + 1);
+  if (!rising)
+    throw ProtocolError("the " + name + " offsets of a batch do not cover its " +
+                        std::to_string(end) + " entries");
+}
+
+}  // namespace
+
+void Columns::check() const {
+  if (positions.size() % 8 || nodes.size() % 4)
+    throw ProtocolError("a batch has a column that is no whole number of entries");
+  check_offsets("header", header_offsets, count(), nodes.size() / 4);
+  check_offsets("payload", payload_offsets, count(), payloads.size());
+}
+
+void Columns::validate() const {
+  check();
+  bool rising = true;
+  for (u32 k = 0; k + 1 < count(); ++k) rising &= u64_at(positions, k) < u64_at(positions, k + 1);
+  if (!rising) throw ProtocolError("the positions of a batch do not rise");
+}
+
+}  // namespace f3

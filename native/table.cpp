@@ -1,0 +1,443 @@
+#include "table.hpp"
+
+#include <algorithm>
+
+namespace f3 {
+
+// -- labels ------------------------------------------------------------------------------------
+
+// Entries are in order: the one of neighbour i is the i-th where all neighbours have a label, and
+// never comes after that.
+const u32* Table::find_entry(Index node, u32 neighbor) const {
+  const List list = nodes_[node].labels;
+  const u32* entries = pool_.data(list);
+  u32 low = 0, high = list.size / 2;
+  if (neighbor < high) {
+    if (entries[2 * neighbor] == neighbor) return entries + 2 * neighbor;
+    high = neighbor;
+  }
+  while (low < high) {
+    const u32 middle = (low + high) / 2;
+    if (entries[2 * middle] < neighbor)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return 2 * low < list.size && entries[2 * low] == neighbor ? entries + 2 * low : nullptr;
+}
+
+Span Table::label(Index node, u32 neighbor) const {
+  const u32* entry = find_entry(node, neighbor);
+  return entry ? members(entry[1]) : Span{nullptr, 0};
+}
+
+bool Table::holds(Index node, u32 neighbor) const {
+  const u32* entry = find_entry(node, neighbor);
+  return entry && entry[1] == node;
+}
+
+bool Table::subscribed(Index node) const {
+  const List list = nodes_[node].labels;
+  for (u32 k = 1; k < list.size; k += 2)
+    if (pool_.data(list)[k] == node) return true;
+  return false;
+}
+
+// The label must be in rising order of identifiers.
+void Table::set_label(Index node, u32 neighbor, const Indexes& label) {
+  List& list = nodes_[node].labels;
+  const u32* entry = find_entry(node, neighbor);
+  if (!entry) {
+    if (label.empty()) return;
+    const u32 slot = new_slot(label);
+    const u32 at = insert_entry(list, neighbor);
+    pool_.data(list)[at + 1] = slot;
+    return;
+  }
+  const u32 at = u32(entry - pool_.data(list));
+  free_slot(entry[1]);
+  if (label.empty()) {
+    erase_entry(list, at);
+    return;
+  }
+  const u32 slot = new_slot(label);
+  pool_.data(list)[at + 1] = slot;
+}
+
+void Table::erase_entry(List& list, u32 at) {
+  u32* words = pool_.data(list);
+  std::copy(words + at + 2, words + list.size, words + at);
+  pool_.resize(list, list.size - 2);
+}
+
+u32 Table::insert_entry(List& list, u32 neighbor) {
+  pool_.resize(list, list.size + 2);
+  u32* words = pool_.data(list);
+  u32 at = list.size - 2;
+  for (; at && words[at - 2] > neighbor; at -= 2) {
+    words[at] = words[at - 2];
+    words[at + 1] = words[at - 1];
+  }
+  words[at] = neighbor;
+  return at;
+}
+
+u32 Table::new_slot(const Indexes& label) {
+  if (label.size() == 1) return label[0];
+  const u32 at = pool_.allocate(u32(label.size()) + 1);
+  pool_.word(at) = u32(label.size());
+  std::copy(label.begin(), label.end(), &pool_.word(at) + 1);
+  return at | MANY;
+}
+
+void Table::free_slot(u32 slot) {
+  if (slot & MANY) pool_.release(slot & ~MANY, pool_.word(slot & ~MANY) + 1);
+}
+
+// -- nodes -------------------------------------------------------------------------------------
+
+// A node that enters inherits the lowest of its parents' labels.
+void Table::insert(u32 id, const std::vector<u32>& parents, const std::vector<u32>& children) {
+  const Index node = insert_node(id, parents, children);
+  const List up = nodes_[node].parents;
+  const Indexes above(pool_.data(up), pool_.data(up) + up.size);
+  Merged merged;
+  merge(above, merged);
+  for (size_t k = 0; k < merged.size(); k += 2 + merged[k + 1]) {
+    label_.assign(&merged[k + 2], &merged[k + 2] + merged[k + 1]);
+    set_label(node, merged[k], label_);
+  }
+}
+
+void Table::remove(Index node) {
+  if (subscribed(node))
+    throw std::logic_error("node " + std::to_string(id(node)) + " still has subscribers");
+  List& list = nodes_[node].labels;
+  for (u32 k = 1; k < list.size; k += 2) free_slot(pool_.data(list)[k]);
+  pool_.resize(list, 0);
+  remove_node(node);
+}
+
+// -- subscriptions -----------------------------------------------------------------------------
+
+bool Table::attach(Index node, u32 neighbor) {
+  if (holds(node, neighbor)) return false;
+  if (neighbor >= held_.size()) held_.resize(neighbor + 1, 0);
+  label_descendants(node, neighbor);
+  label_.assign(1, node);
+  set_label(node, neighbor, label_);
+  ++held_[neighbor];
+  return true;
+}
+
+// The new node joins the labels of all descendants with nothing lower in them, and takes the
+// place of what was above it. Every descendant must be looked at (`survey`).
+void Table::label_descendants(Index node, u32 neighbor) {
+  const Span before = label(node, neighbor);
+  replaced_.assign(before.data, before.data + before.size);
+  survey(node, neighbor);
+  affected_.clear();
+  for (Index each : below_)
+    if (notes_[each] == OPEN) affected_.push_back(each);
+  for (size_t k = 0; k < affected_.size(); ++k) {
+    prefetch(affected_, k);
+    replace(affected_[k], neighbor, node);
+  }
+}
+
+// A walk over many nodes waits for memory most of the time unless it asks early.
+void Table::prefetch(const Indexes& nodes, size_t k) const {
+  if (k + 12 < nodes.size()) prefetch_node(nodes[k + 12]);
+  if (k + 6 < nodes.size()) prefetch_labels(nodes[k + 6]);
+}
+
+// Put a node in the place of `replaced_` in a label.
+void Table::replace(Index node, u32 neighbor, Index by) {
+  const Span span = label(node, neighbor);
+  const auto goes = [&](Index each) {
+    return std::find(replaced_.begin(), replaced_.end(), each) != replaced_.end();
+  };
+  label_.clear();
+  for (u32 k = 0; k < span.size; ++k)
+    if (!goes(span.data[k])) label_.push_back(span.data[k]);
+  const auto by_id = [&](Index a, Index b) { return id(a) < id(b); };
+  label_.insert(std::lower_bound(label_.begin(), label_.end(), by, by_id), by);
+  set_label(node, neighbor, label_);
+}
+
+bool Table::detach(Index node, u32 neighbor) {
+  if (!holds(node, neighbor)) return false;
+  lowest_held(node, neighbor, exposed_);
+  find_affected(node, neighbor);
+  for (size_t k = 0; k < affected_.size(); ++k) {
+    prefetch(affected_, k);
+    expose(node, affected_[k], neighbor);
+  }
+  --held_[neighbor];
+  return true;
+}
+
+// Where the node is in the neighbour's label; it is on every path down to there as well.
+void Table::find_affected(Index node, u32 neighbor) {
+  unmark_all();
+  affected_.assign(1, node);
+  for (size_t k = 0; k < affected_.size(); ++k) {
+    const List list = nodes_[affected_[k]].children;
+    const u32* children = pool_.data(list);
+    for (u32 c = 0; c < list.size; ++c) {
+      if (marked(children[c])) continue;
+      mark(children[c]);
+      const Span span = label(children[c], neighbor);
+      if (std::find(span.data, span.data + span.size, node) != span.data + span.size)
+        affected_.push_back(children[c]);
+    }
+  }
+}
+
+// The node goes from a label that has it. Whatever else is there stays; of what is held above the
+// node (`exposed_`), that enters which is not above something that stays.
+//
+// The thesis (Figure 3-29) merges the labels of the parents instead, from the top down, which
+// gives the same: whatever comes into the label was kept out of it by the node alone.
+void Table::expose(Index node, Index below, u32 neighbor) {
+  const Span span = label(below, neighbor);
+  label_.clear();
+  for (u32 k = 0; k < span.size; ++k)
+    if (span.data[k] != node) label_.push_back(span.data[k]);
+  const bool alone = label_.empty();
+  label_.insert(label_.end(), exposed_.begin(), exposed_.end());
+  if (!alone && !exposed_.empty()) {
+    sort_by_id(label_);
+    keep_lowest(label_);
+  }
+  set_label(below, neighbor, label_);
+}
+
+// D(node) into `below_`, and of each in notes_: HELD by the neighbour, and SHADOWED by a held node
+// between. Parents usually come first; an OPEN one, whose shadow came late, is looked at again.
+// The answer is kept: a set-up asks first, and the subscription follows.
+void Table::survey(Index node, u32 neighbor) {
+  if (surveyed_ == std::make_tuple(node, neighbor, walk())) return;
+  unmark_all();
+  below_.assign(1, node);
+  late_.clear();
+  for (size_t k = 0; k < below_.size(); ++k) {
+    const Index each = below_[k];
+    if (k + 6 < below_.size()) prefetch_lists(below_[k + 6]);
+    if (k && holds(each, neighbor)) notes_[each] |= HELD;
+    const bool shadow = k && notes_[each] & (HELD | SHADOWED);
+    const List list = nodes_[each].children;
+    const u32* children = pool_.data(list);
+    for (u32 c = 0; c < list.size; ++c) {
+      if (!marked(children[c])) {
+        note(children[c], 0);
+        prefetch_node(children[c]);
+        below_.push_back(children[c]);
+      }
+      if (shadow) cast_shadow(children[c]);
+    }
+    if (k && !shadow) notes_[each] |= OPEN;
+  }
+  while (!late_.empty()) {
+    const List list = nodes_[late_.back()].children;
+    late_.pop_back();
+    for (u32 c = 0; c < list.size; ++c) cast_shadow(pool_.data(list)[c]);
+  }
+  below_[0] = below_.back();
+  below_.pop_back();
+  surveyed_ = std::make_tuple(node, neighbor, walk());
+}
+
+void Table::prefetch_lists(Index node) const {
+  __builtin_prefetch(pool_.data(nodes_[node].children));
+  prefetch_labels(node);
+}
+
+void Table::cast_shadow(Index node) {
+  if (notes_[node] & OPEN) late_.push_back(node);
+  notes_[node] = (notes_[node] | SHADOWED) & ~OPEN;
+}
+
+// -- set-up ------------------------------------------------------------------------------------
+
+void Table::position(Index node, u32 neighbor, Indexes& parents, Indexes& children) {
+  lowest_held(node, neighbor, parents);
+  highest_held(node, neighbor, children);
+  sort_by_id(parents);
+  sort_by_id(children);
+}
+
+// Where the neighbour is not subscribed to the node itself, the label is the answer.
+void Table::lowest_held(Index node, u32 neighbor, Indexes& parents) {
+  const Span span = label(node, neighbor);
+  parents.assign(span.data, span.data + span.size);
+  if (!holds(node, neighbor)) return;
+  parents.clear();
+  const List list = nodes_[node].parents;
+  for (u32 p = 0; p < list.size; ++p) {
+    const Span above = label(pool_.data(list)[p], neighbor);
+    parents.insert(parents.end(), above.data, above.data + above.size);
+  }
+  sort_by_id(parents);
+  parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
+  keep_lowest(parents);
+}
+
+void Table::highest_held(Index node, u32 neighbor, Indexes& children) {
+  children.clear();
+  survey(node, neighbor);
+  for (Index each : below_)
+    if (notes_[each] == HELD) children.push_back(each);
+}
+
+// -- merging -----------------------------------------------------------------------------------
+
+// Reducing neighbour by neighbour would walk the same ancestors again and again; here one walk
+// serves 64 neighbours, a bit each.
+void Table::merge(const Indexes& header, Merged& merged) {
+  merged.clear();
+  constexpr u32 LAST = ~u32(0);
+  for (u32 first = 0; first != LAST;) {
+    u32 next = LAST;
+    gather(header, first, next);
+    if (twice_) propagate();
+    if (seen_) emit(first, merged);
+    first = next;
+  }
+}
+
+// Who wants which label, of the neighbours from `first` on; `next` is the first one beyond them.
+void Table::gather(const Indexes& header, u32 first, u32& next) {
+  unmark_all();
+  met_.clear();
+  want_.clear();
+  seen_ = twice_ = 0;
+  for (Index node : header) {
+    const List list = nodes_[node].labels;
+    const u32* entry = pool_.data(list);
+    for (const u32* end = entry + list.size; entry != end; entry += 2) {
+      if (entry[0] < first) continue;
+      if (entry[0] - first >= 64) {
+        next = std::min(next, first + 64);
+        break;
+      }
+      const u64 bit = u64(1) << (entry[0] - first);
+      const Span span = members(entry[1]);
+      for (u32 k = 0; k < span.size; ++k) {
+        const Index each = span.data[k];
+        if (!marked(each)) {
+          mark(each);
+          notes_[each] = u32(met_.size());
+          met_.push_back(each);
+          want_.push_back(0);
+        }
+        u64& wanted = want_[notes_[each]];
+        if (wanted & bit) continue;
+        wanted |= bit;
+        twice_ |= seen_ & bit;
+        seen_ |= bit;
+      }
+    }
+  }
+}
+
+// From every label up to the roots, children before parents: who wants something lower.
+void Table::propagate() {
+  lower_.assign(met_.size(), 0);
+  entered_.assign(met_.size(), 0);
+  order_.clear();
+  for (size_t k = 0; k < met_.size(); ++k)
+    if (!entered_[k]) ascend(met_[k]);
+  for (size_t k = order_.size(); k--;) {
+    const Index node = order_[k];
+    const u32 note = notes_[node];
+    const u64 mask = ((note < met_.size() ? want_[note] : 0) | lower_[note]) & twice_;
+    if (!mask) continue;
+    const List list = nodes_[node].parents;
+    const u32* parents = pool_.data(list);
+    for (u32 p = 0; p < list.size; ++p) lower_[notes_[parents[p]]] |= mask;
+  }
+}
+
+// A node and its ancestors into the order, each after its own ancestors.
+void Table::ascend(Index start) {
+  entered_[notes_[start]] = 1;
+  path_.assign(1, {start, 0});
+  while (!path_.empty()) {
+    const List list = nodes_[path_.back().first].parents;
+    if (path_.back().second == list.size) {
+      order_.push_back(path_.back().first);
+      path_.pop_back();
+      continue;
+    }
+    const Index parent = pool_.data(list)[path_.back().second++];
+    if (!marked(parent)) {
+      mark(parent);
+      notes_[parent] = u32(lower_.size());
+      lower_.push_back(0);
+      entered_.push_back(0);
+    }
+    if (entered_[notes_[parent]]) continue;
+    entered_[notes_[parent]] = 1;
+    path_.push_back({parent, 0});
+  }
+}
+
+void Table::emit(u32 first, Merged& merged) {
+  if (twice_)
+    for (size_t k = 0; k < met_.size(); ++k) want_[k] &= ~lower_[k];
+  sorted_ = met_;
+  sort_by_id(sorted_);
+  for (u64 left = seen_; left; left &= left - 1) {
+    const u64 bit = left & -left;
+    merged.push_back(first + u32(__builtin_ctzll(left)));
+    const size_t at = merged.size();
+    merged.push_back(0);
+    for (Index node : sorted_)
+      if (want_[notes_[node]] & bit) merged.push_back(node);
+    merged[at] = u32(merged.size() - at - 1);
+  }
+}
+
+// -- sizes -------------------------------------------------------------------------------------
+
+u64 Table::subscriptions() const {
+  u64 sum = 0;
+  for (u64 held : held_) sum += held;
+  return sum;
+}
+
+u64 Table::labels() const {
+  u64 sum = 0;
+  for (Index node : nodes()) {
+    const List list = nodes_[node].labels;
+    for (u32 k = 1; k < list.size; k += 2) sum += members(pool_.data(list)[k]).size;
+  }
+  return sum;
+}
+
+u64 Table::bytes() const {
+  return Graph::bytes() + held_.capacity() * sizeof(u64) + path_.capacity() * sizeof(path_[0]) +
+         4 * (label_.capacity() + replaced_.capacity() + exposed_.capacity() +
+              affected_.capacity() + below_.capacity() + late_.capacity() + met_.capacity() +
+              order_.capacity() + sorted_.capacity()) +
+         8 * (want_.capacity() + lower_.capacity()) + entered_.capacity();
+}
+
+bool Table::accounts() const {
+  u64 words = 0;
+  const auto count = [&](List list) { words += list.size ? Pool::rounded(list.size) : 0; };
+  for (Index node : nodes()) {
+    count(nodes_[node].parents);
+    count(nodes_[node].children);
+    const List list = nodes_[node].labels;
+    count(list);
+    for (u32 k = 1; k < list.size; k += 2) {
+      const u32 slot = pool_.data(list)[k];
+      if (slot & MANY) words += Pool::rounded(pool_.word(slot & ~MANY) + 1);
+    }
+  }
+  return words == pool_.live_words();
+}
+
+}  // namespace f3

@@ -1,0 +1,114 @@
+// F3's forwarding table: a content graph whose nodes carry output labels (Kulik 2004, 3.4.5).
+//
+//     o(v,i) = low(({v} + A(v)) & subs(i))   for every node v and every neighbour i
+//
+// The same as LabelTable in routing/table.py, which says why each step is what it is. That a
+// neighbour i is subscribed to v is not stored: it is so exactly where o(v,i) = {v}.
+#pragma once
+
+#include <tuple>
+
+#include "graph.hpp"
+
+namespace f3 {
+
+// A run of node indexes, by rising identifier.
+struct Span {
+  const u32* data;
+  u32 size;
+};
+
+// Per neighbour, by rising number, a reduced label: neighbour, size, nodes; one after the other.
+using Merged = std::vector<u32>;
+
+class Table : public Graph {
+ public:
+  // Parents and children are identifiers in rising order without duplicates.
+  void insert(u32 id, const std::vector<u32>& parents, const std::vector<u32>& children);
+  void remove(Index node);
+
+  bool holds(Index node, u32 neighbor) const;
+  bool subscribed(Index node) const;
+  // False if the neighbour was, or was not, subscribed already.
+  bool attach(Index node, u32 neighbor);
+  bool detach(Index node, u32 neighbor);
+
+  // Where the node stands in the neighbour's graph (section 3.4.6).
+  void position(Index node, u32 neighbor, Indexes& parents, Indexes& children);
+
+  Span label(Index node, u32 neighbor) const;
+  // What a header of these nodes becomes: per neighbour, the lowest of all their labels.
+  void merge(const Indexes& header, Merged& merged);
+
+  // Labels of one node, as (neighbour, slot) pairs.
+  List entries(Index node) const { return nodes_[node].labels; }
+  Span members(const u32& slot) const {
+    if (!(slot & MANY)) return {&slot, 1};
+    const u32* block = pool_.data({slot & ~MANY, 0});
+    return {block + 1, block[0]};
+  }
+  // Ask for memory that is needed soon: a node, then its labels, then what is in one.
+  void prefetch_node(Index node) const { __builtin_prefetch(&nodes_[node]); }
+  void prefetch_labels(Index node) const {
+    const char* at = reinterpret_cast<const char*>(pool_.data(nodes_[node].labels));
+    __builtin_prefetch(at);
+    __builtin_prefetch(at + 64);
+  }
+  void prefetch_slots(Index node) const {
+    const List list = nodes_[node].labels;
+    const u32* entry = pool_.data(list);
+    for (const u32* end = entry + list.size; entry != end; entry += 2) prefetch_slot(entry[1]);
+  }
+  void prefetch_slot(u32 slot) const {
+    if (slot & MANY) __builtin_prefetch(pool_.data({slot & ~MANY, 0}));
+  }
+
+  // Of a neighbour: how many nodes it is subscribed to.
+  u64 held(u32 neighbor) const { return neighbor < held_.size() ? held_[neighbor] : 0; }
+  u64 subscriptions() const;
+  u64 labels() const;
+  u64 bytes() const;
+  // Whether every word of the pool belongs to a list or is free.
+  bool accounts() const;
+
+ private:
+  static constexpr u32 MANY = 1u << 31;  // in a slot: the rest is where [size, members] is
+  static constexpr u32 HELD = 1, SHADOWED = 2, OPEN = 4;  // notes of a survey
+
+  const u32* find_entry(Index node, u32 neighbor) const;
+  void set_label(Index node, u32 neighbor, const Indexes& label);
+  void erase_entry(List& list, u32 at);
+  u32 insert_entry(List& list, u32 neighbor);
+  u32 new_slot(const Indexes& label);
+  void free_slot(u32 slot);
+
+  void prefetch(const Indexes& nodes, size_t k) const;
+  void prefetch_lists(Index node) const;
+  void survey(Index node, u32 neighbor);
+  void cast_shadow(Index node);
+  void label_descendants(Index node, u32 neighbor);
+  void replace(Index node, u32 neighbor, Index by);
+  void find_affected(Index node, u32 neighbor);
+  void expose(Index node, Index below, u32 neighbor);
+  void lowest_held(Index node, u32 neighbor, Indexes& parents);
+  void highest_held(Index node, u32 neighbor, Indexes& children);
+
+  void gather(const Indexes& header, u32 first, u32& next);
+  void propagate();
+  void ascend(Index start);
+  void emit(u32 first, Merged& merged);
+
+  std::vector<u64> held_;
+  // Scratch, kept between calls.
+  Indexes label_, replaced_, exposed_, affected_, below_, late_;
+  std::tuple<Index, u32, u64> surveyed_{ABSENT, 0, 0};  // node, neighbour, walk
+  std::vector<std::pair<Index, u32>> path_;
+  // Of a merge: the nodes met, and for each by bit, which of 64 neighbours want it, and which
+  // want something below it.
+  Indexes met_, order_, sorted_;
+  std::vector<u64> want_, lower_;
+  std::vector<char> entered_;
+  u64 seen_ = 0, twice_ = 0;
+};
+
+}  // namespace f3
