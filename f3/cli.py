@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from f3.commands import bench, bench_store, topology
+from f3.commands import bench, bench_store, topology, workload
 from f3.commands.simulate import simulate
 
 app = typer.Typer(
@@ -15,6 +15,7 @@ app = typer.Typer(
 bench.app.command("store")(bench_store.store)
 app.add_typer(bench.app, name="bench")
 app.add_typer(topology.app, name="topology")
+app.add_typer(workload.app, name="workload")
 app.command()(simulate)
 
 
