@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from workloads.errors import ScenarioError, WorkloadError
-from workloads.meter import HOW_RSS, Meter
+from workloads.meter import HOW_RSS, Meter, no_tasks
 from workloads.output import FORMAT, sha256, staged, write_manifest
 from workloads.population import Population
 from workloads.scenario import Scenario
 from workloads.session import SparkOptions, java_of, spark_session
-from workloads.stages import Limits, Stages
+from workloads.stages import Limits, Stages, tasks_now
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +50,7 @@ def generate(
     """Run the job and return the manifest; a session that is given is used and left running."""
     population = Population(job.scenario, job.seed)
     with meter or Meter(quiet=True) as meter, staged(job.out, job.overwrite) as folder:
-        with _session(job, meter, spark) as session, _plain_errors():
+        with _session(job, meter, spark) as session, _plain_errors(), _watched(meter, session):
             stages = Stages(population, job.limits, job.partitions, session, folder, meter)
             stages.run()
             versions = _versions(session)
@@ -106,6 +107,16 @@ def _session(job: Job, meter: Meter, spark: SparkSession | None) -> Iterator[Spa
             with meter.stage("start"):
                 spark = stack.enter_context(spark_session(job.options))
         yield spark
+
+
+@contextmanager
+def _watched(meter: Meter, spark: SparkSession) -> Iterator[None]:
+    """Let the meter ask Spark how far it is, while it can."""
+    meter.tasks = partial(tasks_now, spark)
+    try:
+        yield
+    finally:
+        meter.tasks = no_tasks
 
 
 @contextmanager

@@ -29,6 +29,11 @@ HOW_RSS = (
 Tasks = Callable[[], tuple[int, int]]
 
 
+def no_tasks() -> tuple[int, int]:
+    """Before Spark is there, and after."""
+    return 0, 0
+
+
 class Meter:
     """Times stages, watches memory and tells how far they are."""
 
@@ -37,7 +42,7 @@ class Meter:
         self.rows_per_s: dict[str, int] = {}
         self.peak_rss_bytes = 0
         #: Tells (tasks done, tasks known) of what runs now; set once Spark is there.
-        self.tasks: Tasks = lambda: (0, 0)
+        self.tasks: Tasks = no_tasks
         self._quiet = quiet
         self._console = Console(file=stream or sys.stderr)
         self._process = psutil.Process()
@@ -105,9 +110,14 @@ class Meter:
             self._say(line)
 
     def _look_at_memory(self) -> None:
-        total = 0
-        for process in (self._process, *self._process.children(recursive=True)):
+        total = self._process.memory_info().rss
+        jvms: set[int] = set()
+        for process in self._process.children(recursive=True):
             try:
+                if process.name() == "java":
+                    if process.ppid() in jvms:
+                        continue  # on its way to be a tool, still in its parent's memory
+                    jvms.add(process.pid)
                 total += process.memory_info().rss
             except psutil.Error:
                 continue  # it has just ended

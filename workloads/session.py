@@ -7,8 +7,10 @@ and all executors see under the same path, and they need this package installed.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,7 +48,8 @@ def spark_session(options: SparkOptions) -> Iterator[SparkSession]:
             builder = SparkSession.builder.appName("f3 workload").master(options.master)
             for key, value in _settings(options, folder).items():
                 builder = builder.config(key, value)
-            spark = builder.getOrCreate()
+            with _own_interrupts():
+                spark = builder.getOrCreate()
             try:
                 yield spark
             finally:
@@ -91,6 +94,15 @@ def _settings(options: SparkOptions, folder: str) -> dict[str, str]:
     if options.master.startswith("local"):
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     return settings
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep Spark from handling Ctrl-C: it calls the JVM in the midst of another such call."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ canonical order and broadcast; node IDs, edges and headers follow from them alon
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,6 +63,7 @@ class Stages:
         self._meter = meter
         self._code = "long" if self._population.kind.code_type is np.int64 else "binary"
         cores = spark.sparkContext.defaultParallelism
+        spark.conf.set("spark.sql.shuffle.partitions", str(cores))
         enough = math.ceil(population.total / _ROWS_PER_PARTITION)
         self._partitions = partitions or max(2 * cores, enough)
         self.counts: dict[str, int] = {
@@ -72,8 +73,6 @@ class Stages:
 
     def run(self) -> None:
         """Topics first, then what depends on them."""
-        tracker = self._spark.sparkContext.statusTracker
-        self._meter.tasks = partial(_tasks, tracker)
         topics, counts = self._topics()
         shared = self._spark.sparkContext.broadcast(topics)
         self._graph(shared, counts)
@@ -83,7 +82,6 @@ class Stages:
 
     def _topics(self) -> tuple[Codes, Ints]:
         """All topics that anyone ever subscribes to, sorted, and their subscribers at the start."""
-        self._spark.conf.set("spark.sql.shuffle.partitions", str(self._partitions))
         limit = self._limits.topics
         with self._meter.stage("topics") as result:
             result["rows"] = self._population.total
@@ -91,12 +89,14 @@ class Stages:
                 partial(tasks.count_topics, self._population),
                 f"topic {self._code}, subscribers long",
             )
-            table = counted.groupBy("topic").sum("subscribers").limit(limit + 1).toArrow()
-            if table.num_rows > limit:
+            # By way of files: collecting to the driver cannot be interrupted.
+            if self._write("topics", counted.groupBy("topic").sum("subscribers")) > limit:
                 raise ScenarioError(
                     f"the subscriptions have more than {limit:,} different topics; "
                     "use fewer subscribers, attributes or values, or raise --max-topics"
                 )
+            table = pq.read_table(self._folder / "topics")
+            shutil.rmtree(self._folder / "topics")
         return _sorted_topics(table, self._population.kind.code_type)
 
     def _graph(self, shared: Any, counts: Ints) -> None:
@@ -178,10 +178,10 @@ def _sorted_topics(table: Any, code_type: Any) -> tuple[Codes, Ints]:
     return topics[by], table.column(1).to_numpy()[by]
 
 
-def _tasks(tracker: Callable[[], Any]) -> tuple[int, int]:
-    """Tasks done and known of the jobs that run now."""
+def tasks_now(spark: SparkSession) -> tuple[int, int]:
+    """Tasks done and known of the Spark jobs that run now."""
     done = known = 0
-    status = tracker()
+    status = spark.sparkContext.statusTracker()
     for job in status.getActiveJobsIds():
         info = status.getJobInfo(job)
         for stage in info.stageIds if info else ():

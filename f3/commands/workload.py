@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,6 +60,8 @@ def generate(
     from workloads.meter import Meter
 
     meter = Meter()
+    # What fails reaches us as an exception; Spark's client would also log it, stack and all.
+    logging.getLogger().addHandler(logging.NullHandler())
     with _told_plainly():
         from workloads.job import Job
         from workloads.job import generate as run
