@@ -111,13 +111,13 @@ class Meter:
 
     def _look_at_memory(self) -> None:
         total = self._process.memory_info().rss
-        jvms: set[int] = set()
+        jvms: dict[int, list[str]] = {}
         for process in self._process.children(recursive=True):
             try:
                 if process.name() == "java":
-                    if process.ppid() in jvms:
+                    jvms[process.pid] = command = process.cmdline()
+                    if jvms.get(process.ppid()) == command:
                         continue  # on its way to be a tool, still in its parent's memory
-                    jvms.add(process.pid)
                 total += process.memory_info().rss
             except psutil.Error:
                 continue  # it has just ended

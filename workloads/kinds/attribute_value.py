@@ -22,7 +22,7 @@ from workloads.randomness import Choice, Draws, Floats, Ints
 from workloads.schema import limited
 
 #: Generalisations that are looked at in one go; some 40 bytes each.
-_BLOCK = 2**20
+_BLOCK = 2**18
 
 
 @dataclass(frozen=True)
@@ -134,22 +134,19 @@ class _Generalisations(Order):
         return np.concatenate(rows), np.concatenate(found)
 
     def _alike(self, codes: Codes) -> Iterator[tuple[Ints, Ints]]:
-        """Rows whose codes have values in the same places, with those places' shares of the code.
+        """Rows whose codes have equally many values, with each value's share of the code.
 
-        Alike rows have equally many generalisations, so a block of them is a plain matrix.
+        Such rows have equally many generalisations, so a block of them is a plain matrix.
         """
         terms = codes[:, None] // self._weights % self._base * self._weights
-        places = (terms > 0) @ (1 << np.arange(len(self._weights)))
-        by_places = np.argsort(places, kind="stable")
-        edges = np.flatnonzero(np.diff(places[by_places])) + 1
-        for group in np.split(by_places, edges):
-            if not len(group):
-                continue
-            used = np.flatnonzero(terms[group[0]])
-            size = max(1, _BLOCK >> len(used))
+        values = (terms > 0).sum(axis=1)
+        for many in np.unique(values).tolist():
+            group = np.flatnonzero(values == many)
+            size = max(1, _BLOCK >> many)
             for start in range(0, len(group), size):
                 block = group[start : start + size]
-                yield block, terms[np.ix_(block, used)]
+                given = terms[block]
+                yield block, given[given > 0].reshape(len(block), many)
 
 
 def _subset_sums(terms: Ints) -> Ints:
