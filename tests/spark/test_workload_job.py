@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from conftest import SMALL, Make
 
+from tests.spark.conftest import SMALL, Make
 from workloads import stages
 from workloads.describe import as_text, description
 from workloads.errors import ScenarioError, WorkloadError

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import workload_brute as brute
 
+from tests.workloads import workload_brute as brute
 from workloads.graph import Graph
 from workloads.kinds import Codes, ContentKind, kind_named
 from workloads.kinds.lookup import DENSE_LIMIT
