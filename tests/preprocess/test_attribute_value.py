@@ -1,0 +1,118 @@
+"""Attribute-value topics, their forms, and their index against brute force."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preprocess.attribute_value import AttributeValue, PairIndex
+from preprocess.errors import LanguageError
+from preprocess.preprocessor import Preprocessor
+from routing.content_graph import ContentGraph
+from tests.preprocess import laws
+
+LANGUAGE = AttributeValue()
+
+NAMES = st.sampled_from("abcd")
+SUBSCRIPTIONS = st.lists(st.dictionaries(NAMES, st.sampled_from("12*")), max_size=14)
+NOTIFICATIONS = st.lists(st.dictionaries(NAMES, st.sampled_from("123")), max_size=8)
+
+
+@given(SUBSCRIPTIONS, NOTIFICATIONS, st.integers(0, 2**32))
+def test_agrees_with_brute_force(subscriptions, notifications, seed):
+    laws.check_language(LANGUAGE, subscriptions, notifications, seed)
+
+
+def test_the_random_inputs_reach_deep_and_wide_graphs():
+    """The generator above has what it takes: covering chains, several lowest nodes, none."""
+    rng = random.Random(3)
+    topics = [LANGUAGE.parse({name: rng.choice("12*") for name in "abcd"}) for _ in range(30)]
+    preprocessor = laws.grown(LANGUAGE, list(dict.fromkeys(topics)))
+    sizes = {
+        len(preprocessor.notification({n: rng.choice("123") for n in "abcd"}).nodes)
+        for _ in range(200)
+    }
+    depths = {len(preprocessor.graph.ancestors(node)) for node in preprocessor.graph}
+    assert {0, 1, 2, 3} <= sizes
+    assert max(depths) >= 4
+
+
+def test_equal_meaning_is_one_topic_in_every_form():
+    forms = [
+        {"a": "5", "b": "x"},
+        {"b": "x", "a": 5, "c": "*"},
+        '{"a": 5, "b": "x"}',
+        b'{"b": "x", "a": "5"}',
+        '<s a="5" b="x"/>',
+        "<s><b> x </b><a>5</a><c>*</c></s>",
+        '<?xml version="1.0"?>\n<s a="5"><b>x</b></s>',
+    ]
+    assert len({LANGUAGE.parse(form) for form in forms}) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "position", "reason"),
+    [
+        ('{"a": 1, ', "line 1, column 10", "not JSON"),
+        ("{'a': 1}", "line 1, column 2", "not JSON"),
+        ('{"a": 1, "a": 2}', "attribute 'a'", "named twice"),
+        ('{"a": [1]}', "attribute 'a'", "a text, number or truth value"),
+        ({"a": {"<": 1}}, "attribute 'a'", "only = is known"),
+        ({"": 1}, "", "non-empty text"),
+        ([1], None, "an object of attributes"),
+        (7, None, "an object of attributes"),
+        ([{}, {}], None, "one set of attributes"),
+        ("<s><a>1</a>", "line 1, column 12", "not XML"),
+        ("<s><a><b/></a></s>", "line 1, column 7", "do not nest"),
+        ("<s>text<a/></s>", "line 1, column 8", "between the elements"),
+        ("<s><a>1</a><a>2</a></s>", "line 1, column 16", "can match nothing"),
+        ("<any></any>", None, "at least one alternative"),
+        (b"\xff", "byte 0", "not UTF-8"),
+        ("[" * 100 + "]" * 100, None, "nested more than"),
+        ("{" + " " * 70_000 + "}", None, "characters are more than"),
+        ({"a": "x" * 5000}, "attribute 'a'", "characters are more than"),
+        ({str(i): 1 for i in range(600)}, None, "more than"),
+        ('{"a": NaN}', None, "NaN"),
+    ],
+)
+def test_what_does_not_parse_says_where_and_why(source, position, reason):
+    with pytest.raises(LanguageError, match=reason) as caught:
+        LANGUAGE.parse(source)
+    assert caught.value.position == position
+
+
+def test_entities_are_refused():
+    bomb = '<!DOCTYPE s [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><s x="&b;"/>'
+    with pytest.raises(LanguageError, match="declarations are not allowed"):
+        LANGUAGE.parse(bomb)
+    with pytest.raises(LanguageError, match="not XML"):
+        LANGUAGE.parse("<s>&a;</s>")
+
+
+def test_a_notification_has_no_wildcards():
+    with pytest.raises(LanguageError, match="no wildcards"):
+        LANGUAGE.parse_notification({"a": "*"})
+
+
+def test_colliding_weights_are_drawn_anew():
+    """With 3-bit weights sums collide at once; the answers stay exact."""
+    topics = [frozenset({("a", str(i)), ("b", str(j))}) for i in range(5) for j in range(5)]
+    preprocessor = Preprocessor(LANGUAGE)
+    index = PairIndex(LANGUAGE, preprocessor.graph, weight_bits=3)
+    preprocessor.index = index
+    preprocessor.load((node, LANGUAGE.text(topic)) for node, topic in enumerate(topics))
+    assert index._bits > 3
+    laws.check_headers(preprocessor, topics, topics)
+
+
+def test_sums_of_other_sets_are_not_mistaken_for_topics():
+    index = PairIndex(LANGUAGE, ContentGraph(), weight_bits=2)
+    index.graph.insert(0, (), ())
+    index.insert(frozenset({("a", "1"), ("b", "1")}), 0)
+    for _ in range(200):
+        index._rebuild()
+        assert index.lowest(frozenset({("a", "1")})) == []
+        assert index.below(frozenset({("b", "1")})) == {0}
