@@ -293,9 +293,13 @@ class CarelessWorld(World):
 @pytest.mark.sim
 def test_without_versions_headers_go_wrong():
     """The schedules above would notice."""
-    with pytest.raises(AssertionError):
+
+    def run() -> None:
         for seed in range(SCHEDULES):
             CarelessWorld(seed, AttributeValue(), PAIRS).run()
+
+    with pytest.raises(AssertionError):
+        run()
 
 
 # -- one process -------------------------------------------------------------------------------
