@@ -75,14 +75,21 @@ class Index(ABC, Generic[T, N]):
         self.language = language
         self.graph = graph
         self.topics: dict[NodeId, T] = {}
+        #: Nodes that have, or once had, children.
+        self._inner: set[NodeId] = set()
 
     def insert(self, topic: T, node: NodeId) -> None:
         """Take note of a topic that has just entered the graph."""
         self.topics[node] = topic
+        self._inner |= self.graph.parents(node)
+        if self.graph.children(node):
+            self._inner.add(node)
 
     def remove(self, topic: T, node: NodeId) -> None:
         """Forget a topic that is about to leave the graph."""
         del self.topics[node]
+        self._inner.discard(node)
+        self._inner |= self.graph.parents(node)
 
     @abstractmethod
     def matching(self, notification: N) -> AbstractSet[NodeId]:
@@ -113,7 +120,8 @@ class Index(ABC, Generic[T, N]):
         if len(nodes) < 2:
             return list(nodes)
         children = self.graph.children
-        return [node for node in nodes if children(node).isdisjoint(nodes)]
+        inner = nodes & self._inner
+        return list(nodes - {node for node in inner if not children(node).isdisjoint(nodes)})
 
     def high(self, nodes: AbstractSet[NodeId]) -> set[NodeId]:
         """The highest of nodes that are closed downwards."""
