@@ -9,51 +9,55 @@ not. Typed comparisons are in `predicates`.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 
 from preprocess.errors import LanguageError
-from preprocess.forms import EQUAL, VALUE_MAX, conjunction, scalar_text
+from preprocess.forms import EQUAL, conjunction, scalar_text
 from preprocess.language import Index, Language
-from preprocess.subsets import SetIndex
 from routing.content_graph import ContentGraph
 
 WILDCARD = "*"
 
 Pair = tuple[str, str]
 Pairs = frozenset[Pair]
+Values = dict[str, str]
+
+_TEXT = frozenset((str,))
 
 
-class AttributeValue(Language[Pairs, Pairs]):
+class AttributeValue(Language[Pairs, Values]):
     """Sets of attribute-value pairs; fewer pairs cover more."""
 
     name = "attribute-value"
 
     def parse(self, subscription: object) -> Pairs:
-        return frozenset(pair for pair in self._pairs(subscription) if pair[1] != WILDCARD)
+        pairs = self._pairs(subscription).items()
+        return frozenset(pair for pair in pairs if pair[1] != WILDCARD)
 
-    def parse_notification(self, notification: object) -> Pairs:
+    def parse_notification(self, notification: object) -> Values:
         if type(notification) is dict and _plain(notification):
-            return frozenset(notification.items())
-        pairs = frozenset(self._pairs(notification))
-        for name, value in pairs:
+            return notification
+        values = self._pairs(notification)
+        for name, value in values.items():
             if value == WILDCARD:
                 raise LanguageError("a notification has no wildcards", f"attribute {name!r}")
-        return pairs
+        return values
 
     def covers(self, a: Pairs, b: Pairs) -> bool:
         return a <= b
 
-    def matches(self, topic: Pairs, notification: Pairs) -> bool:
-        return topic <= notification
+    def matches(self, topic: Pairs, notification: Values) -> bool:
+        return topic <= notification.items()
 
     def text(self, topic: Pairs) -> str:
         return json.dumps(dict(sorted(topic)), ensure_ascii=False)
 
-    def index(self, graph: ContentGraph) -> Index[Pairs, Pairs]:
+    def index(self, graph: ContentGraph) -> Index[Pairs, Values]:
+        from preprocess.pairs import PairIndex
+
         return PairIndex(self, graph)
 
-    def _pairs(self, source: object) -> list[Pair]:
-        found: dict[str, str] = {}
+    def _pairs(self, source: object) -> Values:
+        found: Values = {}
         for name, operator, value, position in conjunction(source):
             if operator != EQUAL:
                 raise LanguageError(f"only {EQUAL} is known, not {operator!r}", position)
@@ -64,21 +68,12 @@ class AttributeValue(Language[Pairs, Pairs]):
                     f"{name!r} cannot be both {first!r} and {text!r}: this can match nothing",
                     position,
                 )
-        return list(found.items())
-
-
-class PairIndex(SetIndex[Pair]):
-    """Pairs with the same attribute exclude one another."""
-
-    def family(self, atom: Pair) -> Hashable:
-        return atom[0]
+        return found
 
 
 def _plain(notification: dict[object, object]) -> bool:
     """Whether nothing needs to be converted or refused."""
-    for name, value in notification.items():
-        if type(name) is not str or type(value) is not str:
-            return False
-        if value == WILDCARD or not name or len(value) > VALUE_MAX:
-            return False
-    return True
+    values = notification.values()
+    return _TEXT.issuperset(map(type, values)) and (
+        _TEXT.issuperset(map(type, notification)) and WILDCARD not in values
+    )

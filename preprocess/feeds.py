@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
@@ -87,14 +87,7 @@ class Feeds(Language[Atoms, Atoms]):
         return json.dumps(lists, ensure_ascii=False)
 
     def index(self, graph: ContentGraph) -> Index[Atoms, Atoms]:
-        return FeedIndex(self, graph)
-
-
-class FeedIndex(SetIndex[Atom]):
-    """An item has one feed, many words and many categories."""
-
-    def family(self, atom: Atom) -> Hashable:
-        return "feed" if atom[0] == "feed" else atom
+        return SetIndex(self, graph)
 
 
 def fold(text: str) -> str:

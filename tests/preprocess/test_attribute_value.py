@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preprocess.attribute_value import AttributeValue, PairIndex
+from preprocess.attribute_value import AttributeValue
 from preprocess.errors import LanguageError
-from preprocess.preprocessor import Preprocessor
-from routing.content_graph import ContentGraph
 from tests.preprocess import laws
 
 LANGUAGE = AttributeValue()
@@ -97,22 +95,19 @@ def test_a_notification_has_no_wildcards():
         LANGUAGE.parse_notification({"a": "*"})
 
 
-def test_colliding_weights_are_drawn_anew():
-    """With 3-bit weights sums collide at once; the answers stay exact."""
-    topics = [frozenset({("a", str(i)), ("b", str(j))}) for i in range(5) for j in range(5)]
-    preprocessor = Preprocessor(LANGUAGE)
-    index = PairIndex(LANGUAGE, preprocessor.graph, weight_bits=3)
-    preprocessor.index = index
-    preprocessor.load((node, LANGUAGE.text(topic)) for node, topic in enumerate(topics))
-    assert index._bits > 3
-    laws.check_headers(preprocessor, topics, topics)
+def test_fields_grow_with_the_values():
+    """More values than a field has room for: all topics get new numbers, and stay right."""
+    topics = [frozenset({("a", str(i)), ("b", str(i % 5))}) for i in range(100)]
+    topics += [frozenset({("a", str(i))}) for i in range(0, 100, 7)]
+    preprocessor = laws.grown(LANGUAGE, topics)
+    notes = [{"a": str(i), "b": str(j)} for i in range(0, 100, 9) for j in range(6)]
+    laws.check_headers(preprocessor, topics, notes)
+    assert preprocessor.index._bits >= 10
 
 
-def test_sums_of_other_sets_are_not_mistaken_for_topics():
-    index = PairIndex(LANGUAGE, ContentGraph(), weight_bits=2)
-    index.graph.insert(0, (), ())
-    index.insert(frozenset({("a", "1"), ("b", "1")}), 0)
-    for _ in range(200):
-        index._rebuild()
-        assert index.lowest(frozenset({("a", "1")})) == []
-        assert index.below(frozenset({("b", "1")})) == {0}
+def test_many_attributes_do_not_fit_into_a_machine_word():
+    topics = [frozenset({(f"a{i}", "1"), (f"a{i + 1}", "1")}) for i in range(60)]
+    preprocessor = laws.grown(LANGUAGE, topics)
+    assert preprocessor.index._bits > 100
+    notes = [{f"a{i}": "1" for i in range(j, j + 5)} for j in range(0, 60, 6)]
+    laws.check_headers(preprocessor, topics, notes)

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from preprocess.errors import LanguageError
 from preprocess.feeds import Feeds, Item, read_feed
 from preprocess.preprocessor import Preprocessor
+from preprocess.subsets import SetIndex
 from routing import api
+from routing.content_graph import ContentGraph
 from routing.protocols.f3 import F3Router
 from routing.store import Store
 from sim.network import Link, Network, next_hops
@@ -74,6 +76,39 @@ def test_markup_is_no_word():
     item = Item("f", "A title", summary='<p class="b">It&#8217;s <em>one</em>two &amp; three</p>')
     words = {text for kind, text in LANGUAGE.parse_notification(item) if kind == "word"}
     assert words == {"a", "title", "it’s", "one", "two", "three"}
+
+
+# -- the index of sets -------------------------------------------------------------------------
+
+
+def test_colliding_weights_are_drawn_anew():
+    """With 3-bit weights sums collide at once; the answers stay exact."""
+    topics = [LANGUAGE.parse({"words": [f"a{i}", f"b{j}"]}) for i in range(5) for j in range(5)]
+    preprocessor = Preprocessor(LANGUAGE)
+    index = SetIndex(LANGUAGE, preprocessor.graph, weight_bits=3)
+    preprocessor.index = index
+    preprocessor.load((node, LANGUAGE.text(topic)) for node, topic in enumerate(topics))
+    assert index._bits > 3
+    laws.check_headers(preprocessor, topics, topics)
+
+
+def test_sums_of_other_sets_are_not_mistaken_for_topics():
+    """With 2-bit weights a sum says little; 200 draws bring about every mistake."""
+    a, b, c = (("word", text) for text in "abc")
+    index = SetIndex(LANGUAGE, ContentGraph(), weight_bits=2)
+    mistaken = 0
+    index.graph.insert(0, (), ())
+    index.graph.insert(1, (), ())
+    index.insert(frozenset({a, b}), 0)
+    index.insert(frozenset({c}), 1)
+    for _ in range(200):
+        index._bits = 2
+        index._rebuild()
+        mistaken += index._found(frozenset({a, c})) != {1}
+        assert index.lowest(frozenset({a, c})) == [1]
+        assert index.matching(frozenset({a})) == set()
+        assert index.below(frozenset({b})) == {0}
+    assert mistaken > 0
 
 
 # -- documents ---------------------------------------------------------------------------------
