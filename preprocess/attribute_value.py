@@ -9,6 +9,8 @@ not. Typed comparisons are in `predicates`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import cast
 
 from preprocess.errors import LanguageError
 from preprocess.forms import EQUAL, conjunction, scalar_text
@@ -41,6 +43,12 @@ class AttributeValue(Language[Pairs, Values]):
             if value == WILDCARD:
                 raise LanguageError("a notification has no wildcards", f"attribute {name!r}")
         return values
+
+    def parse_notifications(self, notifications: Sequence[object]) -> Sequence[Values]:
+        """Plain objects go as they are to the index, which looks at all values at once."""
+        if set(map(type, notifications)) <= {dict}:
+            return cast("Sequence[Values]", notifications)
+        return super().parse_notifications(notifications)
 
     def covers(self, a: Pairs, b: Pairs) -> bool:
         return a <= b

@@ -46,6 +46,10 @@ class Language(ABC, Generic[T, N]):
     def parse_notification(self, notification: object) -> N:
         """What the language looks at in a notification; LanguageError if it does not parse."""
 
+    def parse_notifications(self, notifications: Sequence[object]) -> Sequence[N]:
+        """Many notifications, parsed."""
+        return [self.parse_notification(notification) for notification in notifications]
+
     @abstractmethod
     def covers(self, a: T, b: T) -> bool:
         """Whether topic a holds all that topic b holds."""
@@ -107,9 +111,9 @@ class Index(ABC, Generic[T, N]):
         """The header of a notification: the lowest nodes that match it."""
         return self.low(self.matching(notification))
 
-    def lowest_of(self, notifications: Sequence[N]) -> list[list[NodeId]]:
-        """The headers of many notifications."""
-        return [self.lowest(notification) for notification in notifications]
+    def lowest_of(self, notifications: Sequence[N]) -> list[tuple[NodeId, ...]]:
+        """The headers of many notifications, each sorted."""
+        return [tuple(sorted(self.lowest(notification))) for notification in notifications]
 
     def position(self, topic: T) -> Position:
         """Where a new topic belongs: its lowest ancestors and highest descendants."""

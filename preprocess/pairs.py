@@ -11,7 +11,14 @@ Batches are worked off column by column with numpy, as long as all fields fit in
 
 from __future__ import annotations
 
-from preprocess.attribute_value import Pair, Pairs, Values
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from preprocess.attribute_value import WILDCARD, Pair, Pairs, Values
+from preprocess.key_table import ABSENT, Ints, KeyTable
 from preprocess.language import Language, Position
 from preprocess.subsets import AtomIndex
 from routing.content_graph import ContentGraph, NodeId
@@ -21,6 +28,9 @@ _PREFIX = -1
 
 #: Bits of a new field; a field that is full gets two more.
 _FIELD = 3
+
+#: Fewer notifications than this are faster one by one.
+_BATCH_MIN = 16
 
 
 class PairIndex(AtomIndex[Pair, Values]):
@@ -35,7 +45,10 @@ class PairIndex(AtomIndex[Pair, Values]):
     def _lay_out(self) -> None:
         """Give each field its place; all numbers of topics change."""
         #: Per attribute and value, the number at its place.
-        self._codes: dict[str, dict[str, int]] = {}
+        self._codes: dict[str, _Codes] = {}
+        #: The table as numpy has it, and what has changed in it since; made at the first batch.
+        self._twin: KeyTable | None = None
+        self._news: list[int] = []
         self._table: dict[int, NodeId] = {0: _PREFIX}
         self._stale = 0
         self._bits = 0
@@ -47,7 +60,8 @@ class PairIndex(AtomIndex[Pair, Values]):
     def _place_field(self, name: str) -> None:
         shift = self._bits
         numbers = self._numbers[name]
-        self._codes[name] = {value: number << shift for value, number in numbers.items()}
+        codes = {value: number << shift for value, number in numbers.items()}
+        self._codes[name] = _Codes(codes)
         self._bits += self._widths[name]
 
     # -- changes -------------------------------------------------------------------------
@@ -61,7 +75,7 @@ class PairIndex(AtomIndex[Pair, Values]):
     def remove(self, topic: Pairs, node: NodeId) -> None:
         """Beginnings stay behind, until half of the table is of no use."""
         super().remove(topic, node)
-        self._table[sum(self._parts(topic))] = _PREFIX
+        self._set(sum(self._parts(topic)), _PREFIX)
         self._stale += 1
         if 2 * self._stale > len(self.topics):
             self._lay_out()
@@ -99,8 +113,13 @@ class PairIndex(AtomIndex[Pair, Values]):
         for part in self._parts(topic):
             key += part
             if key not in table:
-                table[key] = _PREFIX
-        table[key] = node
+                self._set(key, _PREFIX)
+        self._set(key, node)
+
+    def _set(self, key: int, node: NodeId) -> None:
+        self._table[key] = node
+        if self._twin is not None:
+            self._news.append(key)
 
     # -- looking up ----------------------------------------------------------------------
 
@@ -151,3 +170,109 @@ class PairIndex(AtomIndex[Pair, Values]):
 
     def above(self, topic: Pairs) -> set[NodeId]:
         return self.matching(dict(topic))
+
+    # -- looking up many -----------------------------------------------------------------
+
+    def lowest_of(self, notifications: Sequence[Values]) -> list[tuple[NodeId, ...]]:
+        """As `lowest`; attributes that no topic names are not looked at."""
+        if self._bits > 63 or len(notifications) < _BATCH_MIN:
+            return super().lowest_of(notifications)
+        try:
+            columns = self._columns(notifications)
+        except _NotPlainError:
+            parse = self.language.parse_notification
+            columns = self._columns([parse(notification) for notification in notifications])
+        twin = self._table_twin()
+        whole = twin.get(columns.sum(axis=0))
+        result: list[tuple[NodeId, ...]] = list(zip(whole.tolist(), strict=True))
+        rest = np.flatnonzero(whole < 0)
+        if len(rest):
+            self._fill_in(result, rest, *_expand(twin, columns, rest))
+        return result
+
+    def _columns(self, notifications: Sequence[Values]) -> Ints:
+        """Per field, the numbers of all notifications; zeros where there is none."""
+        count = len(notifications)
+        columns = np.zeros((max(1, len(self._codes)), count), np.int64)
+        for i, (name, codes) in enumerate(self._codes.items()):
+            values = map(dict.get, notifications, repeat(name))
+            columns[i] = np.fromiter(map(codes.__getitem__, values), np.int64, count)
+        return columns
+
+    def _table_twin(self) -> KeyTable:
+        if self._twin is None or len(self._news) > len(self._table) // 16:
+            self._twin = KeyTable(self._table)
+        else:
+            for key in self._news:
+                self._twin.put(key, self._table[key])
+        self._news.clear()
+        return self._twin
+
+    def _fill_in(
+        self, result: list[tuple[NodeId, ...]], wanted: Ints, rows: Ints, keys: Ints, nodes: Ints
+    ) -> None:
+        """Write the lowest of each row's nodes into the result."""
+        for row in wanted.tolist():
+            result[row] = ()
+        rows, nodes = _lowest(rows, keys, nodes)
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        ends = [*starts[1:].tolist(), len(rows)]
+        flat = nodes.tolist()
+        for row, start, end in zip(rows[starts].tolist(), starts.tolist(), ends, strict=True):
+            result[row] = tuple(flat[start:end])
+
+
+class _Codes(dict[Any, int]):
+    """The numbers of one attribute's values; a missing value, or one no topic names, has none."""
+
+    def __init__(self, codes: Mapping[str, int]) -> None:
+        super().__init__(codes)
+        self[None] = 0
+
+    def __missing__(self, value: object) -> int:
+        if type(value) is str and value != WILDCARD:
+            return 0
+        raise _NotPlainError
+
+
+class _NotPlainError(Exception):
+    """A value has to be converted or refused before it can be looked up."""
+
+
+def _expand(twin: KeyTable, columns: Ints, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    """All topics among the generalisations of some rows: their rows, numbers and nodes."""
+    keys = np.zeros(len(rows), np.int64)
+    nodes = twin.get(keys)
+    for column in columns:
+        codes = column[rows]
+        some = np.flatnonzero(codes)
+        longer = keys[some] + codes[some]
+        found = twin.get(longer)
+        there = found != ABSENT
+        rows = np.concatenate([rows, rows[some[there]]])
+        keys = np.concatenate([keys, longer[there]])
+        nodes = np.concatenate([nodes, found[there]])
+    topics = nodes >= 0
+    return rows[topics], keys[topics], nodes[topics]
+
+
+def _lowest(rows: Ints, keys: Ints, nodes: Ints) -> tuple[Ints, Ints]:
+    """Rows and nodes of the lowest topics, sorted.
+
+    The largest number of a row is one of its lowest; with it go all that it is within. The same
+    for what is left, until nothing is.
+    """
+    order = np.lexsort((-keys, rows))
+    rows, keys, nodes = rows[order], keys[order], nodes[order]
+    parts: list[tuple[Ints, Ints]] = []
+    while len(rows):
+        first = np.diff(rows, prepend=-1) != 0
+        parts.append((rows[first], nodes[first]))
+        leaders = keys[first][np.cumsum(first) - 1]
+        apart = (keys & leaders) != keys
+        rows, keys, nodes = rows[apart], keys[apart], nodes[apart]
+    if not parts:
+        return rows, nodes
+    rows, nodes = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((nodes, rows))
+    return rows[order], nodes[order]

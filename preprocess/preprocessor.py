@@ -76,13 +76,16 @@ class Preprocessor(Generic[T, N]):
     def notification(self, notification: object) -> Header:
         """The header of a notification."""
         lowest = self.index.lowest(self.language.parse_notification(notification))
-        return Header(tuple(sorted(lowest)), self.version)
+        if len(lowest) > 1:
+            lowest.sort()
+        return Header(tuple(lowest), self.version)
 
-    def notifications(self, notifications: Sequence[object]) -> list[Header]:
-        """The headers of many notifications, faster than one by one."""
-        parsed = [self.language.parse_notification(notification) for notification in notifications]
-        version = self.version
-        return [Header(tuple(sorted(nodes)), version) for nodes in self.index.lowest_of(parsed)]
+    def notifications(
+        self, notifications: Sequence[object]
+    ) -> tuple[list[tuple[NodeId, ...]], int]:
+        """The nodes of many notifications, and the graph version; faster than one by one."""
+        parsed = self.language.parse_notifications(notifications)
+        return self.index.lowest_of(parsed), self.version
 
     # -- changing ------------------------------------------------------------------------
 

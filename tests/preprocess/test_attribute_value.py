@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from preprocess.attribute_value import AttributeValue
 from preprocess.errors import LanguageError
+from preprocess.key_table import ABSENT, KeyTable
 from tests.preprocess import laws
 
 LANGUAGE = AttributeValue()
@@ -111,3 +113,55 @@ def test_many_attributes_do_not_fit_into_a_machine_word():
     assert preprocessor.index._bits > 100
     notes = [{f"a{i}": "1" for i in range(j, j + 5)} for j in range(0, 60, 6)]
     laws.check_headers(preprocessor, topics, notes)
+
+
+# -- batches -----------------------------------------------------------------------------------
+
+
+def _random_note(rng: random.Random) -> dict[str, str]:
+    return {name: rng.choice("123") for name in "abcde" if rng.random() < 0.7}
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 40, 400])
+def test_a_batch_is_what_one_by_one_gives(count):
+    """Also while topics come and go between batches."""
+    rng = random.Random(count)
+    preprocessor = laws.grown(LANGUAGE, [])
+    several = 0
+    for node in range(count):
+        topic = LANGUAGE.parse({name: rng.choice("12*") for name in "abcde"})
+        if topic not in preprocessor.nodes:
+            preprocessor.load([(node, dict(topic))])
+        elif rng.random() < 0.5:
+            preprocessor._remove(preprocessor.nodes[topic])
+        if node % 7 == 0:
+            notes = [_random_note(rng) for _ in range(50)]
+            batch, version = preprocessor.notifications(notes)
+            assert version == preprocessor.version
+            assert batch == [preprocessor.notification(note).nodes for note in notes]
+            several += sum(len(nodes) > 1 for nodes in batch)
+    assert several > 0 or count < 5
+
+
+def test_a_batch_converts_and_refuses_as_one_by_one_does():
+    preprocessor = laws.grown(LANGUAGE, [LANGUAGE.parse({"a": 5})])
+    odd = [{"a": "5"}, {"a": 5}, {"a": 6}, {"b": "1"}, '{"a": 5}'] * 10
+    assert preprocessor.notifications(odd)[0] == [(0,), (0,), (), (), (0,)] * 10
+    plain = [{"a": "5"}, {"a": 5}] * 10
+    assert preprocessor.notifications(plain)[0] == [(0,)] * 20
+    with pytest.raises(LanguageError, match="no wildcards"):
+        preprocessor.notifications([{"a": "5"}] * 20 + [{"a": "*"}])
+    with pytest.raises(LanguageError, match="at attribute 'a'"):
+        preprocessor.notifications([{"a": "5"}] * 20 + [{"a": [1]}])
+
+
+def test_a_table_of_keys_keeps_what_was_put():
+    rng = random.Random(4)
+    entries = {rng.getrandbits(8): i for i in range(60)}
+    table = KeyTable(entries)
+    for _ in range(300):
+        key = rng.getrandbits(rng.choice((8, 60)))
+        entries[key] = rng.randrange(100)
+        table.put(key, entries[key])
+    keys = np.array([*entries, *range(256)], np.int64)
+    assert table.get(keys).tolist() == [entries.get(key, ABSENT) for key in keys.tolist()]
