@@ -4,16 +4,19 @@ A subscription is a set of pairs, and holds every notification that has them all
 stands for any value or none, so a pair with it says nothing and is left out: {"a": "1", "b": "*"}
 and {"a": "1"} are the same topic. Values are texts: 5, "5" and XML's 5 are equal; 5 and 5.0 are
 not. Typed comparisons are in `predicates`.
+
+Besides Python, JSON and XML there is a short form: a0=2 a3=1, or the word anything.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from sys import intern
 from typing import cast
 
 from preprocess.errors import LanguageError
-from preprocess.forms import EQUAL, conjunction, scalar_text
+from preprocess.forms import EQUAL, conjunction, scalar_text, text_of
 from preprocess.language import Index, Language
 from routing.content_graph import ContentGraph
 
@@ -23,7 +26,10 @@ Pair = tuple[str, str]
 Pairs = frozenset[Pair]
 Values = dict[str, str]
 
+ANYTHING = "anything"
+
 _TEXT = frozenset((str,))
+_OPENINGS = ("{", "[", "<", "")
 
 
 class AttributeValue(Language[Pairs, Values]):
@@ -32,8 +38,9 @@ class AttributeValue(Language[Pairs, Values]):
     name = "attribute-value"
 
     def parse(self, subscription: object) -> Pairs:
+        # The same few texts in very many topics: one copy of each will do.
         pairs = self._pairs(subscription).items()
-        return frozenset(pair for pair in pairs if pair[1] != WILDCARD)
+        return frozenset((intern(n), intern(v)) for n, v in pairs if v != WILDCARD)
 
     def parse_notification(self, notification: object) -> Values:
         if type(notification) is dict and _plain(notification):
@@ -65,6 +72,9 @@ class AttributeValue(Language[Pairs, Values]):
         return PairIndex(self, graph)
 
     def _pairs(self, source: object) -> Values:
+        if isinstance(source, str | bytes):
+            text = text_of(source).strip()
+            source = text if text[:1] in _OPENINGS else _from_short(text)
         found: Values = {}
         for name, operator, value, position in conjunction(source):
             if operator != EQUAL:
@@ -77,6 +87,20 @@ class AttributeValue(Language[Pairs, Values]):
                     position,
                 )
         return found
+
+
+def _from_short(text: str) -> Values:
+    """The pairs of a short form."""
+    found: Values = {}
+    words = [] if text == ANYTHING else text.split()
+    for word in words:
+        name, equal, value = word.partition(EQUAL)
+        if not name or not equal or not value:
+            raise LanguageError(f"name=value expected, not {word[:60]!r}", repr(word[:60]))
+        if name in found:
+            raise LanguageError("named twice", f"attribute {name!r}")
+        found[name] = value
+    return found
 
 
 def _plain(notification: dict[object, object]) -> bool:

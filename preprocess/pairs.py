@@ -12,7 +12,7 @@ Batches are worked off column by column with numpy, as long as all fields fit in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -175,12 +175,12 @@ class PairIndex(AtomIndex[Pair, Values]):
 
     def lowest_of(self, notifications: Sequence[Values]) -> list[tuple[NodeId, ...]]:
         """As `lowest`; attributes that no topic names are not looked at."""
+        parse = self.language.parse_notification
         if self._bits > 63 or len(notifications) < _BATCH_MIN:
-            return super().lowest_of(notifications)
+            return super().lowest_of([parse(notification) for notification in notifications])
         try:
             columns = self._columns(notifications)
-        except _NotPlainError:
-            parse = self.language.parse_notification
+        except TypeError:
             columns = self._columns([parse(notification) for notification in notifications])
         twin = self._table_twin()
         whole = twin.get(columns.sum(axis=0))
@@ -215,11 +215,10 @@ class PairIndex(AtomIndex[Pair, Values]):
         for row in wanted.tolist():
             result[row] = ()
         rows, nodes = _lowest(rows, keys, nodes)
-        starts = np.flatnonzero(np.diff(rows, prepend=-1))
-        ends = [*starts[1:].tolist(), len(rows)]
+        starts = np.flatnonzero(np.diff(rows, prepend=-1)).tolist()
         flat = nodes.tolist()
-        for row, start, end in zip(rows[starts].tolist(), starts.tolist(), ends, strict=True):
-            result[row] = tuple(flat[start:end])
+        for start, end in pairwise([*starts, len(flat)]):
+            result[rows[start]] = tuple(flat[start:end])
 
 
 class _Codes(dict[Any, int]):
@@ -232,11 +231,7 @@ class _Codes(dict[Any, int]):
     def __missing__(self, value: object) -> int:
         if type(value) is str and value != WILDCARD:
             return 0
-        raise _NotPlainError
-
-
-class _NotPlainError(Exception):
-    """A value has to be converted or refused before it can be looked up."""
+        raise TypeError("to be converted or refused before it is looked up")
 
 
 def _expand(twin: KeyTable, columns: Ints, rows: Ints) -> tuple[Ints, Ints, Ints]:

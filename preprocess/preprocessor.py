@@ -10,7 +10,7 @@ point refuses one from before its latest insertion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
@@ -117,10 +117,25 @@ class Preprocessor(Generic[T, N]):
             self._insert(topic, self.place(topic, node))
             self.version += 1
 
+    def adopt(self, rows: Iterable[tuple[NodeId, object, Collection[NodeId]]]) -> None:
+        """Take over a finished graph: nodes, topics and parents, each after its parents.
+
+        Edges are believed if the language agrees that they cover; missing ones are not noticed.
+        """
+        for node, subscription, parents in rows:
+            topic = self.language.parse(subscription)
+            for parent in parents:
+                if not self.language.covers(self.index.topics[parent], topic):
+                    raise ProtocolError(
+                        f"node {parent} does not cover node {node}: {self.language.text(topic)}"
+                    )
+            self._insert(topic, Inserted(self.version + 1, node, "", tuple(parents), ()))
+            self.version += 1
+
     def _insert(self, topic: T, change: Inserted) -> None:
         if topic in self.nodes:
-            known = self.nodes[topic]
-            raise ProtocolError(f"node {change.node} has the topic of node {known}: {change.topic}")
+            known, text = self.nodes[topic], self.language.text(topic)
+            raise ProtocolError(f"node {change.node} has the topic of node {known}: {text}")
         self.graph.insert(change.node, change.parents, change.children)
         self.index.insert(topic, change.node)
         self.nodes[topic] = change.node

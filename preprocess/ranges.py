@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from bisect import bisect_left, bisect_right, insort
 
 from preprocess.errors import LanguageError
@@ -16,13 +17,16 @@ from preprocess.forms import from_json, text_of
 from preprocess.language import Index, Language, Position
 from routing.content_graph import ContentGraph, NodeId
 
+#: 5..12, 5 to 12, exits 5 to 12
+_ENDS = re.compile(r"(?:[a-z]+ +)?(\S+?)(?:\.\.| +to +)(\S+)")
+
 Number = int | float
 Range = tuple[Number, Number]
 """(first, last), both of them in it."""
 
 
 class Ranges(Language[Range, Range]):
-    """Stretches such as exits 5 to 12: (5, 12), "5..12", [5, 12] or 7 in short for (7, 7)."""
+    """Stretches: (5, 12), [5, 12], "5..12", "exits 5 to 12", or 7 for (7, 7)."""
 
     name = "ranges"
 
@@ -58,10 +62,8 @@ class Ranges(Language[Range, Range]):
 
 
 def _from_text(text: str) -> object:
-    ends = text.split("..")
-    if len(ends) == 2:
-        return [from_json(end) for end in ends]
-    return from_json(text)
+    found = _ENDS.fullmatch(text)
+    return [from_json(end) for end in found.groups()] if found else from_json(text)
 
 
 def _number(value: object, position: str) -> Number:

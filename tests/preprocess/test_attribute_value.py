@@ -46,6 +46,8 @@ def test_equal_meaning_is_one_topic_in_every_form():
         {"b": "x", "a": 5, "c": "*"},
         '{"a": 5, "b": "x"}',
         b'{"b": "x", "a": "5"}',
+        "a=5 b=x",
+        "b=x  c=* a=5",
         '<s a="5" b="x"/>',
         "<s><b> x </b><a>5</a><c>*</c></s>",
         '<?xml version="1.0"?>\n<s a="5"><b>x</b></s>',
@@ -56,7 +58,7 @@ def test_equal_meaning_is_one_topic_in_every_form():
 @pytest.mark.parametrize(
     ("source", "position", "reason"),
     [
-        ('{"a": 1, ', "line 1, column 10", "not JSON"),
+        ('{"a": 1, ', "line 1, column 9", "not JSON"),
         ("{'a': 1}", "line 1, column 2", "not JSON"),
         ('{"a": 1, "a": 2}', "attribute 'a'", "named twice"),
         ('{"a": [1]}', "attribute 'a'", "a text, number or truth value"),
@@ -65,6 +67,9 @@ def test_equal_meaning_is_one_topic_in_every_form():
         ([1], None, "an object of attributes"),
         (7, None, "an object of attributes"),
         ([{}, {}], None, "one set of attributes"),
+        ("a=1 b", "'b'", "name=value expected"),
+        ("a=1 a=1", "attribute 'a'", "named twice"),
+        ("", "line 1, column 1", "not JSON"),
         ("<s><a>1</a>", "line 1, column 12", "not XML"),
         ("<s><a><b/></a></s>", "line 1, column 7", "do not nest"),
         ("<s>text<a/></s>", "line 1, column 8", "between the elements"),
@@ -140,7 +145,7 @@ def test_a_batch_is_what_one_by_one_gives(count):
             assert version == preprocessor.version
             assert batch == [preprocessor.notification(note).nodes for note in notes]
             several += sum(len(nodes) > 1 for nodes in batch)
-    assert several > 0 or count < 5
+    assert several > 0 or count < 40
 
 
 def test_a_batch_converts_and_refuses_as_one_by_one_does():

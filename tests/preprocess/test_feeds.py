@@ -17,8 +17,10 @@ from routing import api
 from routing.content_graph import ContentGraph
 from routing.protocols.f3 import F3Router
 from routing.store import Store
-from sim.network import Link, Network, next_hops
+from sim.network import Link, Network
 from tests.preprocess import laws
+from topology.overlay import overlay
+from topology.paths import next_hops
 
 LANGUAGE = Feeds()
 ROOT = Path(__file__).parents[2]
@@ -187,7 +189,7 @@ def test_real_feeds_reach_the_right_subscribers():
     preprocessor.load(enumerate(SUBSCRIBERS.values()))
     links = [("rp", "a"), ("rp", "b"), ("a", "h1"), ("b", "h2"), ("rp", "h3")]
     network = Network(
-        F3Router, dict.fromkeys(links, Link()), next_hops(links, ["rp"]), {"rp": Store()}
+        F3Router, dict.fromkeys(links, Link()), next_hops(overlay(links), ["rp"]), {"rp": Store()}
     )
     received: dict[str, set[int]] = {name: set() for name in SUBSCRIBERS}
 

@@ -30,7 +30,8 @@ def test_a_header_names_the_lowest_topics_that_overlap():
 
 
 def test_equal_meaning_is_one_topic_in_every_form():
-    assert len({LANGUAGE.parse(form) for form in ((5, 12), [5, 12.0], "5..12", "[5, 12]")}) == 1
+    forms = ((5, 12), [5, 12.0], "5..12", "[5, 12]", "5 to 12", "exits 5 to 12", b" 5..12.0 ")
+    assert len({LANGUAGE.parse(form) for form in forms}) == 1
     assert LANGUAGE.parse("7") == LANGUAGE.parse(7) == (7, 7)
 
 

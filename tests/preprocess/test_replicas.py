@@ -33,9 +33,11 @@ from routing.content_graph import ContentGraph
 from routing.protocols.f3 import F3Router
 from routing.router import TreeRouter
 from routing.store import Store
-from sim.network import Link, Network, next_hops
+from sim.network import Link, Network
 from sim.oracle import Oracle
 from tests.preprocess import laws
+from topology.overlay import overlay
+from topology.paths import next_hops
 
 SCHEDULES = max(20, int(os.environ.get("F3_SCHEDULES", "0")) // 20)
 
@@ -63,7 +65,7 @@ class World:
         self.network = Network(
             F3Router,
             {pair: Link(latency=rng.choice((0.01, 0.1, 0.3))) for pair in tree},
-            next_hops(tree, [self.root]),
+            next_hops(overlay(tree), [self.root]),
             {self.root: Store()},
             seed=seed,
         )
