@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from f3.commands import bench, bench_store, topology
+from f3.commands import bench, bench_preprocess, bench_store, topology
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="F3: a publish/subscribe network that routes by content.",
 )
+bench.app.command("preprocess")(bench_preprocess.preprocess)
 bench.app.command("store")(bench_store.store)
 app.add_typer(bench.app, name="bench")
 app.add_typer(topology.app, name="topology")

@@ -178,19 +178,31 @@ class GraphIndex(Index[T, N]):
                 stack.extend(self.graph.children(node))
         return found
 
-    def below(self, topic: T) -> set[NodeId]:
-        """Everything covered is a descendant of everything that covers: one such is enough."""
-        language, topics = self.language, self.topics
+    def position(self, topic: T) -> Position:
         parents = self.low(self.above(topic))
-        stack = list(self.graph.children(min(parents)) if parents else self._roots)
-        seen: set[NodeId] = set()
+        return set(parents), self.high(self._below(topic, parents))
+
+    def below(self, topic: T) -> set[NodeId]:
+        return self._below(topic, self.low(self.above(topic)))
+
+    def _below(self, topic: T, parents: list[NodeId]) -> set[NodeId]:
+        """Everything covered is below everything that covers: one such is enough to start at."""
+        language, topics, children = self.language, self.topics, self.graph.children
+        stack = list(children(min(parents)) if parents else self._roots)
+        seen: set[NodeId] = set(stack)
         found: set[NodeId] = set()
         while stack:
             node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if language.covers(topic, topics[node]):
+            if node in found or language.covers(topic, topics[node]):
                 found.add(node)
-            stack.extend(self.graph.children(node))
+                found |= children(node)
+            fresh = children(node) - seen
+            seen |= fresh
+            stack.extend(fresh)
         return found
+
+    def take_over(self, other: Index[T, N]) -> None:
+        """Index the topics of another index over the same graph."""
+        self.topics = dict(other.topics)
+        self._inner = {node for node in self.graph if self.graph.children(node)}
+        self._roots = {node for node in self.graph if not self.graph.parents(node)}
