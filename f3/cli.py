@@ -7,6 +7,7 @@ import typer
 from f3.commands import (
     bench,
     bench_cluster,
+    bench_preprocess,
     bench_store,
     bench_table,
     cluster,
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 bench.app.command("table")(bench_table.table)
 bench.app.command("store")(bench_store.store)
+bench.app.command("preprocess")(bench_preprocess.preprocess)
 bench.app.command("chain")(bench_cluster.chain)
 bench.app.command("fanout")(bench_cluster.fanout)
 app.command()(demo.demo)

@@ -1,1 +1,1 @@
-"""Application messages to content-graph node IDs: languages, graphs and matching indexes."""
+"""From what applications say to content-graph node IDs: languages, indexes, preprocessors."""
