@@ -39,7 +39,7 @@ def load_graph(language: Language[T, N], folder: str | Path) -> Preprocessor[T, 
 
 def _rows(folder: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
     """The rows of all Parquet files in a folder."""
-    import pyarrow.parquet  # type: ignore[import-untyped]
+    import pyarrow.parquet
 
     if not folder.is_dir():
         raise LanguageError("there is no such folder; has the workload job run?", str(folder))

@@ -79,7 +79,7 @@ def _measured(
     from preprocess.scenes import SCENES
 
     start = time.monotonic()
-    scene = SCENES[name](number, random.Random(seed))  # noqa: S311 - a workload, not a secret
+    scene = SCENES[name](number, random.Random(seed))
     loaded = time.monotonic() - start
     size = len(scene.preprocessor.graph)
     typer.echo(f"{name}: {size:,} topics in {loaded:.1f} s, measuring …", err=True)
