@@ -3,8 +3,8 @@
 A frame is one ZeroMQ message: a head (`F3`, a version, when its oldest message was queued) and
 then the parts of one or more messages (`routing.wire`), each after its length. While a link is
 busy, what waits for it is coalesced: notifications that follow each other in a session are joined
-into one batch, and many messages share a frame. So batching follows load, and an idle link adds no
-delay.
+into one batch, publications of one publisher into one message, and all of it shares a frame. So
+batching follows load, and an idle link adds no delay.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from dataclasses import dataclass, field
 from routing import wire
 from routing.batch import Batch
 from routing.errors import ProtocolError
-from routing.messages import Message, Notify, Publish, PublishAck, Session
+from routing.messages import Message, Notify, Publish, PublishAck, PublishAcks, Session
+from routing.publications import bundle, follows
 
 _HEAD = struct.Struct("<2sBQ")
 _LENGTH = struct.Struct("<I")
 _MAGIC, _VERSION = b"F3", 1
 
-#: Messages that no session counts: notifications may overtake them to join earlier ones.
-_UNORDERED = (Publish, PublishAck)
+#: Messages that no session counts: others may overtake them to join earlier ones.
+_UNORDERED = (PublishAck, PublishAcks)
 
 #: A frame is closed when it has reached so many bytes, or messages.
 FRAME_BYTES = 256 << 10
@@ -96,6 +97,20 @@ class _Run:
 
 
 @dataclass(slots=True)
+class _Bundle:
+    """Publications of one publisher that follow each other."""
+
+    size: int
+    queued_ns: int
+    publications: list[Publish] = field(default_factory=list)
+
+    def parts(self) -> wire.Parts:
+        if len(self.publications) == 1:
+            return wire.encode(self.publications[0])
+        return wire.encode(bundle(self.publications))
+
+
+@dataclass(slots=True)
 class _Encoded:
     encoded: wire.Parts
     size: int
@@ -105,15 +120,19 @@ class _Encoded:
         return self.encoded
 
 
+_Item = _Run | _Bundle | _Encoded
+
+
 class Outbox:
     """What waits for one link, in order; counts bytes and messages, and refuses beyond a bound."""
 
     def __init__(self, bytes_max: int, messages_max: int) -> None:
         self._bytes_max = bytes_max
         self._messages_max = messages_max
-        self._waiting: deque[_Run | _Encoded] = deque()
-        #: The run that the next notification may join.
+        self._waiting: deque[_Item] = deque()
+        #: What the next notification, and the next publication, may join.
         self._run: _Run | None = None
+        self._bundle: _Bundle | None = None
         self.bytes = 0
         self.messages = 0
 
@@ -137,12 +156,14 @@ class Outbox:
         """Queue a message; false, and nothing is queued, if no frame could hold it."""
         if isinstance(message, Notify):
             return self._put_notify(message, now_ns)
+        if isinstance(message, Publish):
+            return self._put_publish(message, now_ns)
         parts = wire.encode(message)
         size = _size(parts)
         if size > FRAME_BYTES_MAX:
             return False
         if not isinstance(message, _UNORDERED):
-            self._run = None
+            self._run = self._bundle = None
         self._append(_Encoded(parts, size, now_ns))
         return True
 
@@ -166,7 +187,26 @@ class Outbox:
         self._append(run)
         return True
 
-    def _append(self, item: _Run | _Encoded) -> None:
+    def _put_publish(self, message: Publish, now_ns: int) -> bool:
+        size = _publish_size(message)
+        if size > FRAME_BYTES_MAX:
+            return False
+        last = self._bundle
+        if (
+            last is None
+            or last.size + size > FRAME_BYTES
+            or not follows(last.publications[-1], message)
+        ):
+            self._bundle = _Bundle(size, now_ns, [message])
+            self._append(self._bundle)
+            return True
+        last.publications.append(message)
+        last.size += size
+        self.bytes += size
+        self.messages += 1
+        return True
+
+    def _append(self, item: _Item) -> None:
         self._waiting.append(item)
         self.bytes += item.size
         self.messages += 1
@@ -180,8 +220,7 @@ class Outbox:
             if parts and size + item.size > FRAME_BYTES_MAX:
                 break
             self._waiting.popleft()
-            if item is self._run:
-                self._run = None
+            self._forget(item)
             parts.extend(item.parts())
             size += item.size
             count += _count(item)
@@ -194,27 +233,40 @@ class Outbox:
         before = self.messages
         while self._waiting and self._waiting[0].queued_ns < queued_ns:
             item = self._waiting.popleft()
-            if item is self._run:
-                self._run = None
+            self._forget(item)
             self.bytes -= item.size
             self.messages -= _count(item)
         return before - self.messages
+
+    def _forget(self, item: _Item) -> None:
+        """What leaves the queue cannot be joined any more."""
+        if item is self._run:
+            self._run = None
+        elif item is self._bundle:
+            self._bundle = None
 
     def clear(self) -> int:
         """Forget everything; returns how many messages that were."""
         dropped = self.messages
         self._waiting.clear()
-        self._run = None
+        self._run = self._bundle = None
         self.bytes = self.messages = 0
         return dropped
 
 
-def _count(item: _Run | _Encoded) -> int:
-    return len(item.batches) if isinstance(item, _Run) else 1
+def _count(item: _Item) -> int:
+    if isinstance(item, _Run):
+        return len(item.batches)
+    return len(item.publications) if isinstance(item, _Bundle) else 1
 
 
 def _size(parts: wire.Parts) -> int:
     return sum(map(len, parts)) + _LENGTH.size * len(parts)
+
+
+def _publish_size(message: Publish) -> int:
+    """About what a publication takes in a frame, alone or among others."""
+    return len(message.body) + len(message.tag) + 4 * len(message.nodes) + 32
 
 
 def _batch_size(batch: Batch) -> int:

@@ -244,8 +244,43 @@ class PublishAck:
     refusal: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Publications:
+    """Publications of one publisher that share a link's frame travel as one message.
+
+    Their numbers stand where a batch has positions; a payload is the tag and the body
+    (`routing.publications`).
+    """
+
+    namespace: str
+    path: tuple[str, ...]
+    publisher: str
+    host: str
+    incarnation: int
+    version: int
+    batch: Batch
+
+
+class Placed(NamedTuple):
+    """A publication's number, and its position in the log."""
+
+    number: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishAcks:
+    """These publications are in the log."""
+
+    namespace: str
+    path: tuple[str, ...]
+    publisher: str
+    incarnation: int
+    placed: tuple[Placed, ...]
+
+
 UpMessage = Subscribe | Unsubscribe | Resubscribe
 DownMessage = GraphSetup | UnsubscribeAck | Reject | ResubscribeAck | Notify
-RequestMessage = SequenceRequest | RecoverRequest | Publish
-ReplyMessage = SequenceReply | RecoverReply | PublishAck
+RequestMessage = SequenceRequest | RecoverRequest | Publish | Publications
+ReplyMessage = SequenceReply | RecoverReply | PublishAck | PublishAcks
 Message = Hello | UpMessage | DownMessage | RequestMessage | ReplyMessage

@@ -14,7 +14,7 @@ exactly the table for which it was worked out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import groupby
@@ -488,12 +488,14 @@ class Namespace:
             else:
                 self._notify(self.down[neighbor], due)
 
-    def publish(self, entry: Entry, now: float) -> None:
-        """Send a new publication from the rendezvous point down its tree."""
+    def publish(self, entries: Sequence[Entry], now: float) -> None:
+        """Send new publications from the rendezvous point down its tree."""
         assert self.rendezvous is not None
-        header = self.table.root_header(self.rendezvous.store.graph, entry.nodes)
-        self.forward(Batch.of([(header, entry.position, entry.payload)]), now)
-        self.end.advance(entry.position, 0, entry.position, now)
+        graph, header = self.rendezvous.store.graph, self.table.root_header
+        rows = [(header(graph, entry.nodes), entry.position, entry.payload) for entry in entries]
+        self.forward(Batch.of(rows), now)
+        last = entries[-1].position
+        self.end.advance(last, 0, last, now)
 
     def _notify(self, down: Downstream, batch: Batch) -> None:
         if not down.live:

@@ -66,22 +66,35 @@ class PublisherEnd:
         client.backlog.append(event)
         self._send(client, now)
 
-    def answered(self, ack: messages.PublishAck, now: float) -> None:
-        """Tell the client, once, what became of its publication."""
+    def answered(self, ack: messages.PublishAck | messages.PublishAcks, now: float) -> None:
+        """Tell the client, once, what became of its publications."""
         client = self._clients.get(ack.publisher)
         if client is None or ack.incarnation != self._incarnation:
             return
-        done = client.outstanding.pop(ack.number, None)
-        if done is None:
-            return
+        if isinstance(ack, messages.PublishAcks):
+            for number, position in ack.placed:
+                self._settle(client, ack, number, position, "")
+        else:
+            self._settle(client, ack, ack.number, ack.position, ack.refusal)
         if not client.outstanding:
             self._waiting.discard(ack.publisher)
-        name, space = ack.publisher, ack.namespace
-        if ack.refusal:
-            self._emit(Refused(name, space, ack.refusal, ticket=done.ticket))
-        else:
-            self._emit(Accepted(name, space, done.ticket, ack.position))
         self._send(client, now)
+
+    def _settle(
+        self,
+        client: _Client,
+        ack: messages.PublishAck | messages.PublishAcks,
+        number: int,
+        position: int,
+        refusal: str,
+    ) -> None:
+        done = client.outstanding.pop(number, None)
+        if done is None:
+            return
+        if refusal:
+            self._emit(Refused(ack.publisher, ack.namespace, refusal, ticket=done.ticket))
+        else:
+            self._emit(Accepted(ack.publisher, ack.namespace, done.ticket, position))
 
     def tick(self, now: float) -> None:
         """Repeat what has not been answered in time."""
@@ -130,4 +143,4 @@ class PublisherEnd:
             event.body,
             b"",
         )
-        return replace(message, tag=sign(event.key, message))
+        return replace(message, tag=sign(event.key, message)) if event.key else message

@@ -13,14 +13,18 @@ import msgpack  # type: ignore[import-untyped]
 
 from routing.batch import Batch, Row
 from routing.messages import (
+    Placed,
+    Publications,
     Publish,
     PublishAck,
+    PublishAcks,
     RecoverReply,
     RecoverRequest,
     SequenceReply,
     SequenceRequest,
 )
 from routing.payload import NUMBERS_MAX, pack
+from routing.publications import unbundle
 from routing.store import Entry, Store
 
 _TAG_BYTES = 16
@@ -70,6 +74,28 @@ class RendezvousPoint:
         payload = pack(numbers, message.body)
         entry = self.store.append(source, message.incarnation, message.number, lowest, payload)
         return _ack(message, entry.position), entry
+
+    def publish_all(
+        self, message: Publications
+    ) -> tuple[list[PublishAck | PublishAcks], list[Entry]]:
+        """Accept many, one by one: one answer for all that are in the log, one for each refusal."""
+        placed: list[Placed] = []
+        answers: list[PublishAck | PublishAcks] = []
+        entries: list[Entry] = []
+        for each in unbundle(message):
+            ack, entry = self.publish(each)
+            if ack.refusal:
+                answers.append(ack)
+            else:
+                placed.append(Placed(ack.number, ack.position))
+            if entry is not None:
+                entries.append(entry)
+        if placed:
+            one = message
+            answers.append(
+                PublishAcks(one.namespace, one.path, one.publisher, one.incarnation, tuple(placed))
+            )
+        return answers, entries
 
     def _refusal(self, message: Publish) -> str:
         """Why a publication cannot be accepted; empty if it can."""

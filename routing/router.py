@@ -177,9 +177,13 @@ class TreeRouter(Router):
             case messages.Subscribe() | messages.Unsubscribe() | messages.Resubscribe():
                 if self._is_downstream(src, message.namespace):
                     self.namespace(message.namespace).receive_up(src, message, now)
-            case messages.SequenceRequest() | messages.RecoverRequest() | messages.Publish():
+            case messages.SequenceRequest() | messages.RecoverRequest():
                 self._request(src, message, now)
-            case messages.SequenceReply() | messages.RecoverReply() | messages.PublishAck():
+            case messages.Publish() | messages.Publications():
+                self._request(src, message, now)
+            case messages.SequenceReply() | messages.RecoverReply():
+                self._reply(message, now)
+            case messages.PublishAck() | messages.PublishAcks():
                 self._reply(message, now)
             case _:
                 if message.namespace in self._spaces:
@@ -217,8 +221,9 @@ class TreeRouter(Router):
         if hop is None or hop == src or len(message.path) >= PATH_MAX:
             self._emit(Report("no-route", {"namespace": message.namespace, "src": src}))
             return
-        path = (*message.path, src) if src != LOCAL else ()
-        self._emit(Send(hop, replace(message, path=path)))
+        if src != LOCAL:
+            message = replace(message, path=(*message.path, src))
+        self._emit(Send(hop, message))
 
     def _answer(self, src: Address, message: messages.RequestMessage, now: float) -> None:
         """At the rendezvous point: a publication is acknowledged before it is sent on."""
@@ -227,7 +232,13 @@ class TreeRouter(Router):
             ack, entry = self._rendezvous.publish(message)
             self._reply_to(src, ack, now)
             if entry is not None:
-                self.namespace(self.address).publish(entry, now)
+                self.namespace(self.address).publish([entry], now)
+        elif isinstance(message, messages.Publications):
+            acks, entries = self._rendezvous.publish_all(message)
+            for each in acks:
+                self._reply_to(src, each, now)
+            if entries:
+                self.namespace(self.address).publish(entries, now)
         elif isinstance(message, messages.SequenceRequest):
             self._reply_to(src, self._rendezvous.sequence(message), now)
         else:
@@ -243,7 +254,7 @@ class TreeRouter(Router):
         """Pass a reply on, or take it in at the end of its path."""
         if reply.path:
             self._emit(Send(reply.path[-1], replace(reply, path=reply.path[:-1])))
-        elif isinstance(reply, messages.PublishAck):
+        elif isinstance(reply, messages.PublishAck | messages.PublishAcks):
             self._publisher(reply.namespace).answered(reply, now)
         elif reply.namespace in self._spaces:
             self._take(self._spaces[reply.namespace], reply, now)

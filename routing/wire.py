@@ -14,6 +14,7 @@ import dataclasses
 import struct
 from array import array
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, get_args
 
 import msgpack  # type: ignore[import-untyped]
@@ -21,7 +22,7 @@ import msgpack  # type: ignore[import-untyped]
 from routing import messages
 from routing.batch import Batch, pack_u32, unpack_u32
 from routing.errors import ProtocolError
-from routing.messages import PATH_MAX, Message, Setup
+from routing.messages import PATH_MAX, Message, Placed, Setup
 
 Parts = tuple[bytes, ...]
 
@@ -141,6 +142,18 @@ def _numbers(value: Any) -> tuple[tuple[int, int], ...]:
     return tuple(_NUMBER.iter_unpack(column))
 
 
+def _pack_placed(placed: Sequence[Placed]) -> bytes:
+    return array("Q", chain.from_iterable(placed)).tobytes()
+
+
+def _placed(value: Any) -> tuple[Placed, ...]:
+    column = _bytes(value)
+    if len(column) % 16:
+        raise ProtocolError(f"{len(column)} bytes hold no whole number of placed publications")
+    words = memoryview(column).cast("Q").tolist()
+    return tuple(map(Placed, words[::2], words[1::2]))
+
+
 def _pack_batch(batch: Batch) -> tuple[bytes, bytes, bytes, bytes]:
     return batch.header_offsets, batch.nodes, batch.positions, batch.payload_offsets
 
@@ -166,6 +179,7 @@ _KINDS = {
     "tuple[int, ...]": _Kind(pack_u32, _nodes),
     "tuple[Setup, ...]": _Kind(_pack_setups, _setups),
     "tuple[tuple[int, int], ...]": _Kind(_pack_numbers, _numbers),
+    "tuple[Placed, ...]": _Kind(_pack_placed, _placed),
     "Batch": _Kind(_pack_batch, _same),
 }
 
@@ -208,6 +222,8 @@ _CODES: dict[int, type[Message]] = {
     13: messages.RecoverReply,
     14: messages.Publish,
     15: messages.PublishAck,
+    16: messages.Publications,
+    17: messages.PublishAcks,
 }
 _BY_CODE = {code: _form(code, cls) for code, cls in _CODES.items()}
 _BY_TYPE = {form.cls: form for form in _BY_CODE.values()}

@@ -15,7 +15,8 @@ from actors.security import make_keys
 from actors.wiring import Ask, UnreachableError, Wiring
 from routing.api import Config, InsertNode
 from routing.store import Store
-from sim.network import next_hops
+from topology.overlay import overlay
+from topology.paths import next_hops
 
 DEADLINE = 20.0
 
@@ -53,7 +54,7 @@ class LocalNetwork:
         self.options = options or HostOptions()
         self.protocol = protocol
         self.stores = {root: Store(window=self.config.window) for root in roots}
-        self.hops = next_hops(links, roots)
+        self.hops = next_hops(overlay(links), roots)
         names = sorted({name for link in links for name in link} | set(roots))
         self.plans = {name: self.plan(name, self.hops.get(name, {})) for name in names}
         self.hosts: dict[str, RouterHost] = {}

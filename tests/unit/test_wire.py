@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from routing import messages
 from routing.batch import Batch
 from routing.errors import ProtocolError
-from routing.messages import Message, Setup
+from routing.messages import Message, Placed, Setup
 from routing.wire import TEXT_MAX, decode, encode, part_count
 
 u32 = st.integers(0, 2**32 - 1)
@@ -35,6 +35,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "tuple[tuple[int, int], ...]": st.lists(
         st.tuples(u32, st.integers(0, 2**64 - 1)), max_size=3
     ).map(tuple),
+    "tuple[Placed, ...]": st.lists(pair.map(lambda p: Placed(*p)), max_size=3).map(tuple),
     "Batch": batch,
 }
 
