@@ -304,7 +304,7 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Publish, and print the position in the log once it is there."""
-    from actors.client import RefusedError
+    from actors.answers import RefusedError
 
     header = numbers(nodes)
     bodies: Iterable[str] = (line.rstrip("\n") for line in sys.stdin) if body == "-" else [body]
@@ -333,7 +333,7 @@ def subscribe(
     as_json: Json = False,
 ) -> None:
     """Print the body of every notification for some nodes, a line each."""
-    from actors.client import RefusedError
+    from actors.answers import RefusedError
 
     wanted = numbers(nodes)
     with client(name, at) as (member, state):
