@@ -98,12 +98,12 @@ def _measure(
     call_chains: list[list[str]],
 ) -> dict[str, Any]:
     from actors.cluster import Cluster
-    from f3.commands.cluster import progress
+    from f3.commands.cluster import progress, quiet_stdout
 
     show = progress()
     began = time.monotonic()
     rows: list[dict[str, float]] = []
-    with Cluster(overlay, ["r0"], progress=show) as cluster:
+    with quiet_stdout(), Cluster(overlay, ["r0"], progress=show) as cluster:
         started = time.monotonic() - began
         cluster.load_graph("r0", [(1, ()), (2, (1,))])
         sinks = [cluster.subscriber_host(leaf) for leaf in leaves]
