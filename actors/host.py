@@ -21,7 +21,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -137,9 +137,13 @@ class RouterHost:
             self._commands.fail(self._why_stopped())
         return future
 
-    def post(self, event: Event) -> None:
-        """Give the router an event that its sender knows to be legal."""
-        self._commands.post(partial(self.take, event))
+    def post(self, *events: Event) -> None:
+        """Give the router events that their sender knows to be legal."""
+        self._commands.post(partial(self._take_all, events))
+
+    def _take_all(self, events: Sequence[Event]) -> None:
+        for event in events:
+            self.take(event)
 
     def event(self, event: Event) -> Future[Any]:
         """Give the router an event; ProtocolError if it is a request that cannot be met."""

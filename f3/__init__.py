@@ -14,11 +14,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from actors.client import Client, Publisher, RefusedError, Subscriber
+    from actors.answers import RefusedError
+    from actors.client import Client
     from actors.cluster import Cluster, ClusterError, Options
     from actors.connect import UnknownRouterError, connect
     from actors.host import HostOptions
     from actors.link import LinkError, LinkOptions
+    from actors.publisher import Publisher
+    from actors.subscriber import Subscriber
     from routing.api import Config, Notification, ProtocolError
     from topology.catalogue import load as topology
     from topology.overlay import Overlay, TopologyError, overlay
@@ -46,11 +49,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "actors.client": ("Client", "Publisher", "RefusedError", "Subscriber"),
+    "actors.answers": ("RefusedError",),
+    "actors.client": ("Client",),
     "actors.cluster": ("Cluster", "ClusterError", "Options"),
     "actors.connect": ("UnknownRouterError", "connect"),
     "actors.host": ("HostOptions",),
     "actors.link": ("LinkError", "LinkOptions"),
+    "actors.publisher": ("Publisher",),
+    "actors.subscriber": ("Subscriber",),
     "routing.api": ("Config", "Notification", "ProtocolError"),
     "topology.overlay": ("Overlay", "TopologyError", "overlay"),
 }

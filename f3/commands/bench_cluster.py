@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _WAIT_SECONDS = 120.0
 #: Warm-up: caches fill, sockets grow their buffers.
 _WARM = 200
+#: Publications in a batch; and how many times as many are published in batches as one by one.
+_BATCH = 1000
+_BATCHES = 2
 
 Messages = Annotated[int, typer.Option(min=100, help="published one by one under full load")]
 Samples = Annotated[int, typer.Option(min=20, help="of latency, one at a time")]
@@ -95,12 +98,12 @@ def _measure(
     call_chains: list[list[str]],
 ) -> dict[str, Any]:
     from actors.cluster import Cluster
-    from f3.commands.cluster import progress
+    from f3.commands.cluster import progress, quiet_stdout
 
     show = progress()
     began = time.monotonic()
     rows: list[dict[str, float]] = []
-    with Cluster(overlay, ["r0"], progress=show) as cluster:
+    with quiet_stdout(), Cluster(overlay, ["r0"], progress=show) as cluster:
         started = time.monotonic() - began
         cluster.load_graph("r0", [(1, ()), (2, (1,))])
         sinks = [cluster.subscriber_host(leaf) for leaf in leaves]
@@ -158,9 +161,11 @@ class _Probe:
         }
 
     def saturate(self, sinks: list[Any], count: int) -> dict[str, float]:
-        """Messages a second, from the first publication until every sink has the last."""
-        rate = self._flood(sinks, count, self._one_by_one)
-        return {"f3.messages_per_s": rate}
+        """Publications a second, from the first until every sink has the last."""
+        return {
+            "f3.messages_per_s": self._flood(sinks, count, self._one_by_one),
+            "f3.notifications_per_s": self._flood(sinks, _BATCHES * count, self._in_batches),
+        }
 
     def _flood(self, sinks: list[Any], count: int, publish: Callable[[int], None]) -> float:
         import ray
@@ -180,6 +185,16 @@ class _Probe:
         body = bytes(self._size)
         for _ in range(count):
             self._publisher.send("r0", (1,), body, timeout=_WAIT_SECONDS)
+
+    def _in_batches(self, count: int) -> None:
+        batch = [((1,), bytes(self._size))] * _BATCH
+        sent = [
+            self._publisher.send_many("r0", batch, timeout=_WAIT_SECONDS)
+            for _ in range(count // _BATCH)
+        ]
+        rest = batch[: count % _BATCH]
+        for future in [*sent, self._publisher.send_many("r0", rest, timeout=_WAIT_SECONDS)]:
+            future.result(_WAIT_SECONDS)
 
 
 def _late(count: int) -> int:

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 
@@ -51,6 +51,14 @@ def progress() -> Callable[[str], None]:
             last = text
 
     return show
+
+
+@contextmanager
+def quiet_stdout() -> Iterator[TextIO]:
+    """Keep stdout for data: Ray prints its remarks there, and they go to stderr instead."""
+    real = sys.stdout
+    with redirect_stdout(sys.stderr):
+        yield real
 
 
 # -- up and down ---------------------------------------------------------------------------------
@@ -128,7 +136,7 @@ def _serve(cluster: Cluster, nodes: list[tuple[int, list[int]]], name: str) -> N
     state["rendezvous"] = list(cluster.rendezvous)
     if running.is_running(name):
         raise RuntimeError(f"a cluster {name!r} runs already: `f3 down --name {name}` ends it")
-    with cluster:
+    with quiet_stdout() as stdout, cluster:
         if nodes:
             cluster.load_graph(cluster.rendezvous[0], nodes)
         joining = {
@@ -138,8 +146,8 @@ def _serve(cluster: Cluster, nodes: list[tuple[int, list[int]]], name: str) -> N
         }
         with running.announced(name, {**state, **joining}):
             typer.echo(f"\ncluster {name!r} is up; Ctrl-C or `f3 down` ends it", err=True)
-            typer.echo(json.dumps({"name": name, **state}))
-            sys.stdout.flush()
+            typer.echo(json.dumps({"name": name, **state}), file=stdout)
+            stdout.flush()
             signal.pause()
 
 
@@ -304,7 +312,7 @@ def publish(
     as_json: Json = False,
 ) -> None:
     """Publish, and print the position in the log once it is there."""
-    from actors.client import RefusedError
+    from actors.answers import RefusedError
 
     header = numbers(nodes)
     bodies: Iterable[str] = (line.rstrip("\n") for line in sys.stdin) if body == "-" else [body]
@@ -333,7 +341,7 @@ def subscribe(
     as_json: Json = False,
 ) -> None:
     """Print the body of every notification for some nodes, a line each."""
-    from actors.client import RefusedError
+    from actors.answers import RefusedError
 
     wanted = numbers(nodes)
     with client(name, at) as (member, state):

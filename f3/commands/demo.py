@@ -59,7 +59,7 @@ def demo(
 ) -> None:
     """Start a small transit-stub network, publish, check every delivery, show it, and stop."""
     from actors.cluster import Cluster
-    from f3.commands.cluster import fail, progress
+    from f3.commands.cluster import fail, progress, quiet_stdout
     from topology.transit_stub import TransitStub, transit_stub
 
     show = progress()
@@ -67,7 +67,7 @@ def demo(
     overlay = transit_stub(model, seed)
     root = overlay.of_kind("transit")[0]
     began = time.monotonic()
-    with Cluster(overlay, [root], progress=show) as cluster:
+    with quiet_stdout(), Cluster(overlay, [root], progress=show) as cluster:
         started = time.monotonic()
         result = _play(cluster, root, Season(teams), subscribers, publications, seed, show)
         status = cluster.status()["routers"]

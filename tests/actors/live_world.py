@@ -14,7 +14,7 @@ from concurrent.futures import Future
 
 from local_network import DEADLINE, LocalNetwork, until
 
-from actors.client import RefusedError
+from actors.answers import RefusedError
 from routing.api import InsertNode, RemoveNode
 from sim.oracle import Oracle, ViolationError
 

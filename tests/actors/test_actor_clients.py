@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 from local_network import DEADLINE, until
 
-from actors.client import Client, RefusedError
+from actors.answers import RefusedError
+from actors.client import Client
 from actors.inbox import ClosedError
 from actors.link import Kind
 from routing.errors import ProtocolError
@@ -50,6 +52,39 @@ def test_a_refused_publication_raises_and_an_oversized_one_is_not_sent(chain):
         publisher.publish("r0", (99,), b"")
     with pytest.raises(ValueError, match="2000000 bytes is longer than 1048576"):
         publisher.publish("r0", (1,), b"x" * 2_000_000)
+
+
+def test_many_publications_at_once_have_their_positions_in_order(chain):
+    client = chain.client("r2")
+    subscriber, publisher = client.subscriber("s"), client.publisher("p")
+    subscriber.subscribe("r0", 1)
+    items = [((2 + n % 2,), b"%d" % n) for n in range(1000)]
+    assert publisher.send_many("r0", items).result(DEADLINE) == list(range(1, 1001))
+    assert [subscriber.get(DEADLINE).body for _ in items] == [body for _, body in items]
+    assert publisher.send_many("r0", []).result(0) == []
+    with pytest.raises(RefusedError, match="node 99"):
+        publisher.send_many("r0", [((2,), b"good"), ((99,), b"bad")]).result(DEADLINE)
+    assert subscriber.get(DEADLINE).body == b"good"
+
+
+def test_threads_that_publish_at_once_each_get_their_own_answers(chain):
+    client = chain.client("r1")
+    subscriber = client.subscriber("s")
+    subscriber.subscribe("r0", 1)
+    found: dict[int, list[int]] = {}
+
+    def publish(n: int) -> None:
+        publisher = client.publisher(f"p{n}")
+        found[n] = [publisher.publish("r0", (2,), b"%d %d" % (n, i)) for i in range(50)]
+
+    threads = [threading.Thread(target=publish, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(DEADLINE)
+    notes = [subscriber.get(DEADLINE) for _ in range(200)]
+    expected = {p: b"%d %d" % (n, i) for n in found for i, p in enumerate(found[n])}
+    assert {note.position: note.body for note in notes} == expected
 
 
 def test_coroutines_subscribe_publish_and_iterate(chain):
