@@ -16,16 +16,16 @@ void Due::start(u32 rows_max) {
   count = width = 0;
 }
 
-inline void Due::add(u32 row, const u32* ids, u32 size) {
+inline u32* Due::add(u32 row, u32 size) {
   if (width + u64(size) > nodes.size()) {
     if (width + u64(size) > ~u32(0)) throw std::length_error("the headers of a batch are too long");
     nodes.resize(std::max<size_t>(width + u64(size), 2 * nodes.size()));
   }
-  u32* to = nodes.data() + width;
-  for (u32 k = 0; k < size; ++k) to[k] = ids[k];
+  u32* header = nodes.data() + width;
   width += size;
   rows[count++] = row;
   ends[count] = width;
+  return header;
 }
 
 // -- remembered headers ------------------------------------------------------------------------
@@ -109,8 +109,6 @@ void Forwarder::route_block(const Columns& columns, u32 begin, u32 end) {
   }
   for (u32 k = 0; k < end - begin; ++k)
     if (found_[k] != Table::ABSENT) table_.prefetch_labels(found_[k]);
-  for (u32 k = 0; k < end - begin; ++k)
-    if (found_[k] != Table::ABSENT) table_.prefetch_slots(found_[k]);
   for (u32 row = begin; row < end; ++row) {
     if (one(row))
       route_one(row, found_[row - begin]);
@@ -124,19 +122,11 @@ void Forwarder::route_one(u32 row, Index node) {
     ++unknown_;
     return;
   }
-  const List list = table_.entries(node);
-  const u32* entry = table_.words(list);
-  for (const u32* end = entry + list.size; entry != end; entry += 2) {
-    Due& due = open(entry[0]);
-    const Span span = table_.members(entry[1]);
-    if (span.size == 1) {
-      const u32 id = table_.id(span.data[0]);
-      due.add(row, &id, 1);
-    } else {
-      known_.resize(span.size);
-      for (u32 k = 0; k < span.size; ++k) known_[k] = table_.id(span.data[k]);
-      due.add(row, known_.data(), span.size);
-    }
+  const Labels all = table_.labels(node);
+  for (u32 k = 0; k < all.count; ++k) {
+    const Span span = all.members(k);
+    u32* ids = open(all.neighbor(k)).add(row, span.size);
+    for (u32 m = 0; m < span.size; ++m) ids[m] = table_.id(span.data[m]);
   }
 }
 
@@ -147,7 +137,7 @@ void Forwarder::route_many(u32 row, const u32* header, u32 size) {
   unknown_ += answer[0];
   const u32* entry = answer + 2;
   for (const u32* end = entry + answer[1]; entry != end; entry += 2 + entry[1])
-    open(entry[0]).add(row, entry + 2, entry[1]);
+    std::copy(entry + 2, entry + 2 + entry[1], open(entry[0]).add(row, entry[1]));
 }
 
 // [whether a node is unknown, words that follow, (neighbour, size, identifiers)...]

@@ -16,7 +16,8 @@ struct Due {
   u32 width = 0;
 
   void start(u32 rows_max);
-  void add(u32 row, const u32* ids, u32 size);
+  // Room for the header of one more row.
+  u32* add(u32 row, u32 size);
 };
 
 // Headers to what they become, forgotten all at once.

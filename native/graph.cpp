@@ -57,15 +57,6 @@ void Graph::keep_lowest(Indexes& nodes) {
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(), gone), nodes.end());
 }
 
-void Graph::keep_highest(Indexes& nodes, const Indexes& clean) {
-  if (nodes.size() < 2) return;
-  unmark_all();
-  for (Index node : clean) note(node, 0);
-  for (Index node : nodes) note(node, 1);
-  const auto low = [&](Index node) { return noted_above(node) != 0; };
-  nodes.erase(std::remove_if(nodes.begin(), nodes.end(), low), nodes.end());
-}
-
 // The notes of all marked nodes above this one, on paths that do not pass through another, put
 // together bit by bit. Depth first; whatever is met is marked, so that no node is met twice.
 u32 Graph::noted_above(Index start) {
@@ -92,19 +83,26 @@ u32 Graph::noted_above(Index start) {
   return bits;
 }
 
-// Pairs of a node of `above`, in which none covers another, and one of `below` that it does not
-// cover; 32 of `above` in one walk, a bit each.
-void Graph::uncovered(const Indexes& above, const Indexes& below, Pairs& pairs) {
-  pairs.clear();
-  for (size_t from = 0; from < above.size(); from += 32) {
-    const size_t count = std::min<size_t>(32, above.size() - from);
-    const u32 all = count == 32 ? ~u32(0) : (u32(1) << count) - 1;
+// The pairs of a node of `above`, in which none covers another, and one of `below` that it does not
+// cover, into `pairs_`; 31 of `above` in one walk, a bit each. The last bit is for `below`: false if
+// one of them covers another.
+bool Graph::uncovered(const Indexes& above, const Indexes& below) {
+  constexpr u32 EACH = 31, LOWER = u32(1) << EACH;
+  pairs_.clear();
+  u32 met = 0;
+  for (size_t from = 0; from == 0 || from < above.size(); from += EACH) {
+    const size_t count = std::min<size_t>(EACH, above.size() - from);
     unmark_all();
+    for (Index child : below) note(child, LOWER);
     for (size_t k = 0; k < count; ++k) note(above[from + k], u32(1) << k);
-    for (Index child : below)
-      for (u32 left = all & ~noted_above(child); left; left &= left - 1)
-        pairs.emplace_back(above[from + size_t(__builtin_ctz(left))], child);
+    for (Index child : below) {
+      const u32 bits = noted_above(child);
+      met |= bits;
+      for (u32 left = ((u32(1) << count) - 1) & ~bits; left; left &= left - 1)
+        pairs_.emplace_back(above[from + size_t(__builtin_ctz(left))], child);
+    }
   }
+  return !(met & LOWER);
 }
 
 void Graph::sort_by_id(Indexes& nodes) const {
@@ -157,7 +155,7 @@ void Graph::remove_node(Index node) {
   pool_.resize(nodes_[node].children, 0);
   ids_.erase(id_of_[node]);
   unused_.push_back(node);
-  uncovered(above, below, pairs_);
+  uncovered(above, below);
   for (const auto& [parent, child] : pairs_) link(parent, child);
 }
 
@@ -186,12 +184,9 @@ void Graph::refuse_placing(u32 id, const std::vector<u32>& parents,
 
 // Every parent must cover every child already; among themselves neither may cover one another.
 bool Graph::fits(const Indexes& above, const Indexes& below) {
-  Indexes lowest(above), highest(below);
+  Indexes lowest(above);
   keep_lowest(lowest);
-  if (lowest.size() != above.size()) return false;
-  uncovered(above, below, pairs_);
-  keep_highest(highest, above);
-  return pairs_.empty() && highest.size() == below.size();
+  return lowest.size() == above.size() && uncovered(above, below) && pairs_.empty();
 }
 
 // Which rule is broken, in the order in which they are told.
@@ -228,6 +223,18 @@ void Graph::unlink_all(List& list, const Indexes& others) {
   u32* words = pool_.data(list);
   u32* end = std::remove_if(words, words + list.size, [&](Index n) { return marked(n); });
   pool_.resize(list, u32(end - words));
+}
+
+void Graph::compact() {
+  if (!pool_.sparse()) return;
+  Pool pool;
+  for (Index node : nodes())
+    for (List* list : {&nodes_[node].labels, &nodes_[node].children, &nodes_[node].parents}) {
+      List copy;
+      pool.assign(copy, pool_.data(*list), list->size);
+      *list = copy;
+    }
+  pool_.swap(pool);
 }
 
 Index Graph::new_index(u32 id) {

@@ -24,7 +24,8 @@ using Indexes = std::vector<Index>;
 
 struct Node {
   List parents, children;
-  List labels;  // (neighbour, slot) pairs by rising neighbour: table.hpp
+  List labels;  // table.hpp
+  u32 labelled = 0;
 };
 
 class Graph {
@@ -57,9 +58,8 @@ class Graph {
   Index insert_node(u32 id, const std::vector<u32>& parents, const std::vector<u32>& children);
   void remove_node(Index node);
 
-  // Take out of `nodes` those that are descendants of others of them. Of `clean` it is known
-  // that no node of `nodes` is above.
-  void keep_highest(Indexes& nodes, const Indexes& clean);
+  // Give memory back if much of it is unused; moves every list.
+  void compact();
 
   // Start a walk: no node is marked.
   void unmark_all();
@@ -87,7 +87,7 @@ class Graph {
 
   Indexes look_up(const std::vector<u32>& others) const;
   bool fits(const Indexes& above, const Indexes& below);
-  void uncovered(const Indexes& above, const Indexes& below, Pairs& pairs);
+  bool uncovered(const Indexes& above, const Indexes& below);
   u32 noted_above(Index start);
   void drop_ancestors(Index node, Indexes& wanted);
   void link(Index parent, Index child);

@@ -214,10 +214,9 @@ class NativeTable {
     nb::object set = steal(PySet_New(nullptr));
     const Index node = find(id);
     if (node == Table::ABSENT) return set;
-    const List list = table_.entries(node);
-    const u32* entry = table_.words(list);
-    for (const u32* end = entry + list.size; entry != end; entry += 2)
-      if (entry[1] == node && PySet_Add(set.ptr(), names_.name(entry[0]).ptr()))
+    const Labels all = table_.labels(node);
+    for (u32 k = 0; k < all.count; ++k)
+      if (all.single(k, node) && PySet_Add(set.ptr(), names_.name(all.neighbor(k)).ptr()))
         throw nb::python_error();
     return set;
   }
@@ -295,7 +294,7 @@ class NativeTable {
 
   // (nodes, edges, subscriptions, labels)
   nb::object size() const {
-    return nb::make_tuple(table_.size(), table_.edges(), table_.subscriptions(), table_.labels());
+    return nb::make_tuple(table_.size(), table_.edges(), table_.subscriptions(), table_.all_labels());
   }
 
   u64 bytes() const { return table_.bytes() + forwarder_.bytes(); }
@@ -305,11 +304,10 @@ class NativeTable {
     nb::list all;
     for (Index node : table_.nodes()) {
       nb::dict labels;
-      const List list = table_.entries(node);
-      const u32* entry = table_.words(list);
-      for (const u32* end = entry + list.size; entry != end; entry += 2) {
-        const Span span = table_.members(entry[1]);
-        labels[names_.name(entry[0])] = id_tuple(table_, span.data, span.size);
+      const Labels own = table_.labels(node);
+      for (u32 k = 0; k < own.count; ++k) {
+        const Span span = own.members(k);
+        labels[names_.name(own.neighbor(k))] = id_tuple(table_, span.data, span.size);
       }
       all.append(nb::make_tuple(table_.id(node), linked(table_.parents(node)),
                                 linked(table_.children(node)), labels));

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <utility>
 
 namespace f3 {
 
@@ -32,8 +33,6 @@ class Pool {
   // Valid until the next call that allocates.
   u32* data(List list) { return words_ + list.at; }
   const u32* data(List list) const { return words_ + list.at; }
-  u32& word(u32 at) { return words_[at]; }
-  u32 word(u32 at) const { return words_[at]; }
 
   // A block for `size` words, at least one; contents undefined.
   u32 allocate(u32 size) {
@@ -66,12 +65,23 @@ class Pool {
     if (before != after) {
       const u32 at = after ? allocate(size) : 0;
       if (before) {
-        std::memcpy(words_ + at, words_ + list.at, 4 * (before < after ? list.size : size));
+        std::memcpy(words_ + at, words_ + list.at, 4 * size_t(before < after ? list.size : size));
         release(list.at, list.size);
       }
       list.at = at;
     }
     list.size = size;
+  }
+
+  // Give a list another content, which is not in the pool.
+  void assign(List& list, const u32* words, u32 size) {
+    const u32 before = list.size ? rounded(list.size) : 0;
+    if (before != (size ? rounded(size) : 0)) {
+      if (before) release(list.at, list.size);
+      list.at = size ? allocate(size) : 0;
+    }
+    list.size = size;
+    if (size) std::memcpy(words_ + list.at, words, 4 * size_t(size));
   }
 
   void push(List& list, u32 value) {
@@ -98,8 +108,18 @@ class Pool {
     return (size + step - 1) & ~(step - 1);
   }
 
+  void swap(Pool& other) {
+    std::swap(words_, other.words_);
+    std::swap(used_, other.used_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(free_words_, other.free_words_);
+    std::swap(free_, other.free_);
+  }
+
   u64 bytes() const { return 4 * u64(capacity_); }
   u64 live_words() const { return u64(used_) - free_words_; }
+  // Whether a copy of the lists alone would be much smaller.
+  bool sparse() const { return free_words_ > 256 + live_words() / 2; }
 
  private:
   static constexpr u32 NONE = ~u32(0);

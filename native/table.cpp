@@ -6,92 +6,119 @@ namespace f3 {
 
 // -- labels ------------------------------------------------------------------------------------
 
-// Entries are in order: the one of neighbour i is the i-th where all neighbours have a label, and
-// never comes after that.
-const u32* Table::find_entry(Index node, u32 neighbor) const {
-  const List list = nodes_[node].labels;
-  const u32* entries = pool_.data(list);
-  u32 low = 0, high = list.size / 2;
+// The entry of neighbour i is the i-th where all neighbours have a label, and never after that.
+u32 Labels::find(u32 neighbor) const {
+  u32 low = 0, high = count;
   if (neighbor < high) {
-    if (entries[2 * neighbor] == neighbor) return entries + 2 * neighbor;
+    if (this->neighbor(neighbor) == neighbor) return neighbor;
     high = neighbor;
   }
   while (low < high) {
     const u32 middle = (low + high) / 2;
-    if (entries[2 * middle] < neighbor)
+    if (this->neighbor(middle) < neighbor)
       low = middle + 1;
     else
       high = middle;
   }
-  return 2 * low < list.size && entries[2 * low] == neighbor ? entries + 2 * low : nullptr;
+  return low < count && this->neighbor(low) == neighbor ? low : count;
 }
 
 Span Table::label(Index node, u32 neighbor) const {
-  const u32* entry = find_entry(node, neighbor);
-  return entry ? members(entry[1]) : Span{nullptr, 0};
+  const Labels all = labels(node);
+  const u32 k = all.find(neighbor);
+  return k < all.count ? all.members(k) : Span{nullptr, 0};
 }
 
 bool Table::holds(Index node, u32 neighbor) const {
-  const u32* entry = find_entry(node, neighbor);
-  return entry && entry[1] == node;
+  const Labels all = labels(node);
+  const u32 k = all.find(neighbor);
+  return k < all.count && all.single(k, node);
 }
 
 bool Table::subscribed(Index node) const {
-  const List list = nodes_[node].labels;
-  for (u32 k = 1; k < list.size; k += 2)
-    if (pool_.data(list)[k] == node) return true;
+  const Labels all = labels(node);
+  for (u32 k = 0; k < all.count; ++k)
+    if (all.single(k, node)) return true;
   return false;
 }
 
 // The label must be in rising order of identifiers.
 void Table::set_label(Index node, u32 neighbor, const Indexes& label) {
   List& list = nodes_[node].labels;
-  const u32* entry = find_entry(node, neighbor);
-  if (!entry) {
+  const Labels all = labels(node);
+  u32 k = all.find(neighbor);
+  if (k < all.count) {
+    const Span before = all.members(k);
+    if (before.size == label.size()) {
+      std::copy(label.begin(), label.end(), pool_.data(list) + (before.data - all.block));
+      return;
+    }
+    if (before.size > 1) cut(node, u32(before.data - all.block) - 1, before.size + 1);
+    if (label.empty()) {
+      --nodes_[node].labelled;
+      cut(node, 2 * k, 2);
+      return;
+    }
+  } else {
     if (label.empty()) return;
-    const u32 slot = new_slot(label);
-    const u32 at = insert_entry(list, neighbor);
-    pool_.data(list)[at + 1] = slot;
-    return;
+    for (k = 0; k < all.count && all.neighbor(k) < neighbor;) ++k;
+    insert_entry(node, k, neighbor);
   }
-  const u32 at = u32(entry - pool_.data(list));
-  free_slot(entry[1]);
-  if (label.empty()) {
-    erase_entry(list, at);
-    return;
-  }
-  const u32 slot = new_slot(label);
-  pool_.data(list)[at + 1] = slot;
+  set_slot(node, k, label);
 }
 
-void Table::erase_entry(List& list, u32 at) {
-  u32* words = pool_.data(list);
-  std::copy(words + at + 2, words + list.size, words + at);
-  pool_.resize(list, list.size - 2);
+// Take words out of a block of labels; slots that point beyond them follow.
+void Table::cut(Index node, u32 at, u32 size) {
+  List& list = nodes_[node].labels;
+  u32* block = pool_.data(list);
+  std::copy(block + at + size, block + list.size, block + at);
+  for (u32 k = 0; k < nodes_[node].labelled; ++k)
+    if (block[2 * k + 1] & Labels::MANY && (block[2 * k + 1] & ~Labels::MANY) > at)
+      block[2 * k + 1] -= size;
+  pool_.resize(list, list.size - size);
 }
 
-u32 Table::insert_entry(List& list, u32 neighbor) {
+void Table::insert_entry(Index node, u32 k, u32 neighbor) {
+  List& list = nodes_[node].labels;
   pool_.resize(list, list.size + 2);
-  u32* words = pool_.data(list);
-  u32 at = list.size - 2;
-  for (; at && words[at - 2] > neighbor; at -= 2) {
-    words[at] = words[at - 2];
-    words[at + 1] = words[at - 1];
+  u32* block = pool_.data(list);
+  std::copy_backward(block + 2 * k, block + list.size - 2, block + list.size);
+  block[2 * k] = neighbor;
+  block[2 * k + 1] = 0;
+  ++nodes_[node].labelled;
+  for (u32 j = 0; j < nodes_[node].labelled; ++j)
+    if (block[2 * j + 1] & Labels::MANY) block[2 * j + 1] += 2;
+}
+
+// Give an entry whose old nodes have been cut its new ones, at the end of the block.
+void Table::set_slot(Index node, u32 k, const Indexes& label) {
+  List& list = nodes_[node].labels;
+  if (label.size() == 1) {
+    pool_.data(list)[2 * k + 1] = label[0];
+    return;
   }
-  words[at] = neighbor;
-  return at;
+  const u32 at = list.size;
+  pool_.resize(list, at + u32(label.size()) + 1);
+  u32* block = pool_.data(list);
+  block[2 * k + 1] = at | Labels::MANY;
+  block[at] = u32(label.size());
+  std::copy(label.begin(), label.end(), block + at + 1);
 }
 
-u32 Table::new_slot(const Indexes& label) {
-  if (label.size() == 1) return label[0];
-  const u32 at = pool_.allocate(u32(label.size()) + 1);
-  pool_.word(at) = u32(label.size());
-  std::copy(label.begin(), label.end(), &pool_.word(at) + 1);
-  return at | MANY;
-}
-
-void Table::free_slot(u32 slot) {
-  if (slot & MANY) pool_.release(slot & ~MANY, pool_.word(slot & ~MANY) + 1);
+void Table::set_labels(Index node, const Merged& merged) {
+  u32 count = 0;
+  for (size_t k = 0; k < merged.size(); k += 2 + merged[k + 1]) ++count;
+  block_.clear();
+  block_.resize(2 * count);
+  u32 at = 0;
+  for (size_t k = 0; k < merged.size(); k += 2 + merged[k + 1], at += 2) {
+    const bool single = merged[k + 1] == 1;
+    block_[at] = merged[k];
+    block_[at + 1] = single ? merged[k + 2] : u32(block_.size()) | Labels::MANY;
+    if (!single) block_.insert(block_.end(), &merged[k + 1], &merged[k + 2] + merged[k + 1]);
+  }
+  pool_.assign(nodes_[node].labels, block_.data(), u32(block_.size()));
+  nodes_[node].labelled = count;
 }
 
 // -- nodes -------------------------------------------------------------------------------------
@@ -101,21 +128,18 @@ void Table::insert(u32 id, const std::vector<u32>& parents, const std::vector<u3
   const Index node = insert_node(id, parents, children);
   const List up = nodes_[node].parents;
   const Indexes above(pool_.data(up), pool_.data(up) + up.size);
-  Merged merged;
-  merge(above, merged);
-  for (size_t k = 0; k < merged.size(); k += 2 + merged[k + 1]) {
-    label_.assign(&merged[k + 2], &merged[k + 2] + merged[k + 1]);
-    set_label(node, merged[k], label_);
-  }
+  merge(above, merged_);
+  set_labels(node, merged_);
+  compact();
 }
 
 void Table::remove(Index node) {
   if (subscribed(node))
     throw std::logic_error("node " + std::to_string(id(node)) + " still has subscribers");
-  List& list = nodes_[node].labels;
-  for (u32 k = 1; k < list.size; k += 2) free_slot(pool_.data(list)[k]);
-  pool_.resize(list, 0);
+  pool_.resize(nodes_[node].labels, 0);
+  nodes_[node].labelled = 0;
   remove_node(node);
+  compact();
 }
 
 // -- subscriptions -----------------------------------------------------------------------------
@@ -127,6 +151,7 @@ bool Table::attach(Index node, u32 neighbor) {
   label_.assign(1, node);
   set_label(node, neighbor, label_);
   ++held_[neighbor];
+  compact();
   return true;
 }
 
@@ -174,6 +199,7 @@ bool Table::detach(Index node, u32 neighbor) {
     expose(node, affected_[k], neighbor);
   }
   --held_[neighbor];
+  compact();
   return true;
 }
 
@@ -223,7 +249,7 @@ void Table::survey(Index node, u32 neighbor) {
   late_.clear();
   for (size_t k = 0; k < below_.size(); ++k) {
     const Index each = below_[k];
-    if (k + 6 < below_.size()) prefetch_lists(below_[k + 6]);
+    if (k + 6 < below_.size()) prefetch_lists(below_[k + 6], neighbor);
     if (k && holds(each, neighbor)) notes_[each] |= HELD;
     const bool shadow = k && notes_[each] & (HELD | SHADOWED);
     const List list = nodes_[each].children;
@@ -248,9 +274,9 @@ void Table::survey(Index node, u32 neighbor) {
   surveyed_ = std::make_tuple(node, neighbor, walk());
 }
 
-void Table::prefetch_lists(Index node) const {
+void Table::prefetch_lists(Index node, u32 neighbor) const {
   __builtin_prefetch(pool_.data(nodes_[node].children));
-  prefetch_labels(node);
+  __builtin_prefetch(pool_.data(nodes_[node].labels) + 2 * neighbor);
 }
 
 void Table::cast_shadow(Index node) {
@@ -313,31 +339,31 @@ void Table::gather(const Indexes& header, u32 first, u32& next) {
   want_.clear();
   seen_ = twice_ = 0;
   for (Index node : header) {
-    const List list = nodes_[node].labels;
-    const u32* entry = pool_.data(list);
-    for (const u32* end = entry + list.size; entry != end; entry += 2) {
-      if (entry[0] < first) continue;
-      if (entry[0] - first >= 64) {
+    const Labels all = labels(node);
+    for (u32 k = 0; k < all.count; ++k) {
+      if (all.neighbor(k) < first) continue;
+      if (all.neighbor(k) - first >= 64) {
         next = std::min(next, first + 64);
         break;
       }
-      const u64 bit = u64(1) << (entry[0] - first);
-      const Span span = members(entry[1]);
-      for (u32 k = 0; k < span.size; ++k) {
-        const Index each = span.data[k];
-        if (!marked(each)) {
-          mark(each);
-          notes_[each] = u32(met_.size());
-          met_.push_back(each);
-          want_.push_back(0);
-        }
-        u64& wanted = want_[notes_[each]];
-        if (wanted & bit) continue;
-        wanted |= bit;
-        twice_ |= seen_ & bit;
-        seen_ |= bit;
-      }
+      want(all.members(k), u64(1) << (all.neighbor(k) - first));
     }
+  }
+}
+
+void Table::want(Span label, u64 bit) {
+  for (u32 k = 0; k < label.size; ++k) {
+    const Index node = label.data[k];
+    if (!marked(node)) {
+      note(node, u32(met_.size()));
+      met_.push_back(node);
+      want_.push_back(0);
+    }
+    u64& wanted = want_[notes_[node]];
+    if (wanted & bit) continue;
+    wanted |= bit;
+    twice_ |= seen_ & bit;
+    seen_ |= bit;
   }
 }
 
@@ -407,18 +433,18 @@ u64 Table::subscriptions() const {
   return sum;
 }
 
-u64 Table::labels() const {
+u64 Table::all_labels() const {
   u64 sum = 0;
   for (Index node : nodes()) {
-    const List list = nodes_[node].labels;
-    for (u32 k = 1; k < list.size; k += 2) sum += members(pool_.data(list)[k]).size;
+    const Labels all = labels(node);
+    for (u32 k = 0; k < all.count; ++k) sum += all.members(k).size;
   }
   return sum;
 }
 
 u64 Table::bytes() const {
   return Graph::bytes() + held_.capacity() * sizeof(u64) + path_.capacity() * sizeof(path_[0]) +
-         4 * (label_.capacity() + replaced_.capacity() + exposed_.capacity() +
+         4 * (merged_.capacity() + block_.capacity() + label_.capacity() + replaced_.capacity() + exposed_.capacity() +
               affected_.capacity() + below_.capacity() + late_.capacity() + met_.capacity() +
               order_.capacity() + sorted_.capacity()) +
          8 * (want_.capacity() + lower_.capacity()) + entered_.capacity();
@@ -426,17 +452,9 @@ u64 Table::bytes() const {
 
 bool Table::accounts() const {
   u64 words = 0;
-  const auto count = [&](List list) { words += list.size ? Pool::rounded(list.size) : 0; };
-  for (Index node : nodes()) {
-    count(nodes_[node].parents);
-    count(nodes_[node].children);
-    const List list = nodes_[node].labels;
-    count(list);
-    for (u32 k = 1; k < list.size; k += 2) {
-      const u32 slot = pool_.data(list)[k];
-      if (slot & MANY) words += Pool::rounded(pool_.word(slot & ~MANY) + 1);
-    }
-  }
+  for (Index node : nodes())
+    for (List list : {nodes_[node].parents, nodes_[node].children, nodes_[node].labels})
+      words += list.size ? Pool::rounded(list.size) : 0;
   return words == pool_.live_words();
 }
 

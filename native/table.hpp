@@ -18,7 +18,28 @@ struct Span {
   u32 size;
 };
 
-// Per neighbour, by rising number, a reduced label: neighbour, size, nodes; one after the other.
+// The labels of one node, in one block: a walk touches many nodes, and each block is a wait for
+// memory. First come (neighbour, slot) pairs by rising neighbour. Most labels are one node, which
+// is the slot itself; of others, the slot says where [size, nodes...] is in the block.
+struct Labels {
+  static constexpr u32 MANY = 1u << 31;
+
+  const u32* block;
+  u32 count;
+
+  u32 neighbor(u32 k) const { return block[2 * k]; }
+  bool single(u32 k, Index node) const { return block[2 * k + 1] == node; }
+  Span members(u32 k) const {
+    const u32& slot = block[2 * k + 1];
+    if (!(slot & MANY)) return {&slot, 1};
+    const u32* list = block + (slot & ~MANY);
+    return {list + 1, list[0]};
+  }
+  // Which one is the neighbour's; `count` if none is.
+  u32 find(u32 neighbor) const;
+};
+
+// Per neighbour, by rising number, a label: neighbour, size, nodes; one after the other.
 using Merged = std::vector<u32>;
 
 class Table : public Graph {
@@ -37,53 +58,39 @@ class Table : public Graph {
   void position(Index node, u32 neighbor, Indexes& parents, Indexes& children);
 
   Span label(Index node, u32 neighbor) const;
+  Labels labels(Index node) const {
+    return {pool_.data(nodes_[node].labels), nodes_[node].labelled};
+  }
   // What a header of these nodes becomes: per neighbour, the lowest of all their labels.
   void merge(const Indexes& header, Merged& merged);
 
-  // Labels of one node, as (neighbour, slot) pairs.
-  List entries(Index node) const { return nodes_[node].labels; }
-  Span members(const u32& slot) const {
-    if (!(slot & MANY)) return {&slot, 1};
-    const u32* block = pool_.data({slot & ~MANY, 0});
-    return {block + 1, block[0]};
-  }
-  // Ask for memory that is needed soon: a node, then its labels, then what is in one.
+  // Ask for memory that is needed soon: a node, and then its labels.
   void prefetch_node(Index node) const { __builtin_prefetch(&nodes_[node]); }
   void prefetch_labels(Index node) const {
-    const char* at = reinterpret_cast<const char*>(pool_.data(nodes_[node].labels));
-    __builtin_prefetch(at);
-    __builtin_prefetch(at + 64);
-  }
-  void prefetch_slots(Index node) const {
     const List list = nodes_[node].labels;
-    const u32* entry = pool_.data(list);
-    for (const u32* end = entry + list.size; entry != end; entry += 2) prefetch_slot(entry[1]);
-  }
-  void prefetch_slot(u32 slot) const {
-    if (slot & MANY) __builtin_prefetch(pool_.data({slot & ~MANY, 0}));
+    for (u32 at = 0; at < list.size && at < 64; at += 16)
+      __builtin_prefetch(pool_.data(list) + at);
   }
 
   // Of a neighbour: how many nodes it is subscribed to.
   u64 held(u32 neighbor) const { return neighbor < held_.size() ? held_[neighbor] : 0; }
   u64 subscriptions() const;
-  u64 labels() const;
+  u64 all_labels() const;
   u64 bytes() const;
   // Whether every word of the pool belongs to a list or is free.
   bool accounts() const;
 
  private:
-  static constexpr u32 MANY = 1u << 31;  // in a slot: the rest is where [size, members] is
   static constexpr u32 HELD = 1, SHADOWED = 2, OPEN = 4;  // notes of a survey
 
-  const u32* find_entry(Index node, u32 neighbor) const;
   void set_label(Index node, u32 neighbor, const Indexes& label);
-  void erase_entry(List& list, u32 at);
-  u32 insert_entry(List& list, u32 neighbor);
-  u32 new_slot(const Indexes& label);
-  void free_slot(u32 slot);
+  void set_labels(Index node, const Merged& merged);
+  void set_slot(Index node, u32 k, const Indexes& label);
+  void insert_entry(Index node, u32 k, u32 neighbor);
+  void cut(Index node, u32 at, u32 size);
 
   void prefetch(const Indexes& nodes, size_t k) const;
-  void prefetch_lists(Index node) const;
+  void prefetch_lists(Index node, u32 neighbor) const;
   void survey(Index node, u32 neighbor);
   void cast_shadow(Index node);
   void label_descendants(Index node, u32 neighbor);
@@ -94,12 +101,15 @@ class Table : public Graph {
   void highest_held(Index node, u32 neighbor, Indexes& children);
 
   void gather(const Indexes& header, u32 first, u32& next);
+  void want(Span label, u64 bit);
   void propagate();
   void ascend(Index start);
   void emit(u32 first, Merged& merged);
 
   std::vector<u64> held_;
   // Scratch, kept between calls.
+  Merged merged_;
+  std::vector<u32> block_;
   Indexes label_, replaced_, exposed_, affected_, below_, late_;
   std::tuple<Index, u32, u64> surveyed_{ABSENT, 0, 0};  // node, neighbour, walk
   std::vector<std::pair<Index, u32>> path_;
