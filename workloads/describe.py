@@ -143,7 +143,8 @@ def _skew_said(skew: dict[str, Any]) -> str:
 
 
 def _said(numbers: dict[str, float]) -> str:
-    return f"{numbers['mean']:.3g} (at most {numbers['max']:.3g})"
+    mean, most = (f"{x:,.0f}" if x >= 100 else f"{x:.3g}" for x in numbers.values())
+    return f"{mean} (at most {most})"
 
 
 def _mean_max(numbers: Ints | Floats) -> dict[str, float]:

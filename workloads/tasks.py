@@ -91,13 +91,14 @@ def churn(population: Population, topics: Codes, slices: int, batches: Batches) 
     """Arrivals, departures and moves, one row for each topic that the subscriber has."""
     find = Lookup(topics)
     names = pa.array(EVENTS)
+    width = -(-population.period_us // slices)
     for numbers in _numbers(batches):
         events = population.churn(numbers)
         which, wanted = population.subscriptions(events.subscriber)
         time = events.time_us[which]
         yield _batch(
             # A departure may fall on the very end of the period.
-            slice=_narrow(np.minimum(time * slices // population.period_us, slices - 1)),
+            slice=_narrow(np.minimum(time // width, slices - 1)),
             time_us=pa.array(time),
             event=names.take(pa.array(events.event[which])),
             subscriber=pa.array(events.subscriber[which]),

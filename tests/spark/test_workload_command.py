@@ -22,7 +22,7 @@ from workloads.reader import Workload
 
 pytestmark = pytest.mark.spark
 
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 F3 = [sys.executable, "-c", "from f3.cli import main; main()", "workload"]
 
 

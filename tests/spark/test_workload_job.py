@@ -74,6 +74,7 @@ def check_subscriptions(workload: Workload, population: Population, topics: Any)
         for s in each_subscription(workload.subscriptions(batch_rows=7))
     ]
     assert found == sorted(expected), "router by router, each by subscriber"
+    assert max(len(batch.node) for batch in workload.subscriptions(batch_rows=7)) == 7
     one = list(each_subscription(workload.subscriptions(router=3)))
     assert [(s.router, s.subscriber, s.node) for s in one] == [
         row for row in sorted(expected) if row[0] == 3

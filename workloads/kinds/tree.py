@@ -2,7 +2,7 @@
 
 Kulik 2004, section 4.4.1 and Table 4.8 (the text has 1024 nodes, the table 516 topics). With
 1024 nodes and degree 2, depth 1 gives 1024 single nodes and depth 10 one tree of 1023 nodes and a
-single one. A notice is about one leaf. Nodes are numbered tree by tree, level by level.
+single one. Nodes are numbered tree by tree, level by level.
 """
 
 from __future__ import annotations
@@ -15,20 +15,14 @@ import pyarrow.compute as pc
 
 from workloads.errors import ScenarioError
 from workloads.kinds import Codes
-from workloads.kinds.lookup import DENSE_LIMIT, DenseKind, Flags
-from workloads.randomness import Choice, Draws, Ints
-from workloads.schema import limited
+from workloads.kinds.abstract import AbstractKind, GraphSize
+from workloads.kinds.lookup import Flags
+from workloads.randomness import Ints
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """Size of the forest; Zipf exponents over the nodes and the leaves, by their numbers."""
-
-    nodes: int = limited(1, DENSE_LIMIT)
-    depth: int = limited(1, DENSE_LIMIT)
-    degree: int = limited(1, DENSE_LIMIT)
-    skew: float = limited(0, 10, 0.0)
-    notice_skew: float = limited(0, 10, 0.0)
+class Parameters(GraphSize):
+    """Nodes for one complete tree at least."""
 
     def __post_init__(self) -> None:
         if self.tree_size > self.nodes:
@@ -49,28 +43,17 @@ class Parameters:
         return size
 
 
-class Kind(DenseKind):
-    """Subscriptions to nodes of a forest."""
+class Kind(AbstractKind):
+    """Subscriptions to nodes of a forest, notices about leaves."""
 
     parameter_type = Parameters
     parameters: Parameters
 
     def __init__(self, parameters: Parameters) -> None:
-        super().__init__(parameters)
         self._tree = parameters.tree_size
+        self._degree = parameters.degree
         nodes = np.arange(parameters.nodes)
-        inner = np.unique(self._parent(nodes))
-        self.leaves: Ints = np.setdiff1d(nodes, inner)
-        self._wanted = Choice(parameters.nodes, parameters.skew)
-        self._said = Choice(len(self.leaves), parameters.notice_skew)
-
-    def topics(self, draws: Draws) -> Codes:
-        """Any node."""
-        return self._wanted.pick(draws.uniform("node"))
-
-    def notices(self, draws: Draws) -> Codes:
-        """A leaf."""
-        return self.leaves[self._said.pick(draws.uniform("leaf"))]
+        super().__init__(parameters, np.setdiff1d(nodes, self._parent(nodes)))
 
     def covers(self, above: Codes, below: Codes) -> Flags:
         """Whether a node is met on the way from another to its root."""
@@ -81,11 +64,6 @@ class Kind(DenseKind):
             met |= above[:, None] == on_path[None, :]
         return met
 
-    def matches(self, topics: Codes, notices: Codes) -> Flags:
-        """A node asks for itself and for what it covers."""
-        same: Flags = topics[:, None] == notices[None, :]
-        return self.covers(topics, notices) | same
-
     def text(self, codes: Codes) -> pa.Array:
         """Such as "tree 0 node 14"."""
         tree, node = (pa.array(part).cast(pa.string()) for part in np.divmod(codes, self._tree))
@@ -94,5 +72,5 @@ class Kind(DenseKind):
     def _parent(self, nodes: Codes) -> Ints:
         """The parent of each node, -1 above a root."""
         tree, place = np.divmod(nodes, self._tree)
-        above = tree * self._tree + (place - 1) // self.parameters.degree
+        above = tree * self._tree + (place - 1) // self._degree
         return np.where((nodes < 0) | (place == 0), -1, above)
