@@ -44,12 +44,13 @@ class KeyTable:
             slots = (slots[~placed] + 1) & self._mask
 
     def _slots(self, keys: Ints) -> Ints:
-        spread = keys.astype(np.uint64) * _SPREAD
-        return (spread >> self._shift).astype(np.int64)
+        spread = keys.view(np.uint64) * _SPREAD
+        spread >>= self._shift
+        return spread.view(np.int64)
 
     def put(self, key: int, value: int) -> None:
         """Add or change one entry."""
-        slot = int(self._slots(np.array([key]))[0])
+        slot = int(self._slots(np.array([key], np.int64))[0])
         while self._keys[slot] not in (key, _EMPTY):
             slot = (slot + 1) & self._mask
         self._count += self._keys[slot] == _EMPTY
@@ -61,16 +62,14 @@ class KeyTable:
     def get(self, keys: Ints) -> Ints:
         """The values of many keys, ABSENT for those that are not there."""
         slots = self._slots(keys)
-        met = self._keys[slots]
-        same = met == keys
-        found = np.where(same, self._values[slots], ABSENT)
-        rest = np.flatnonzero(~same & (met != _EMPTY))
+        met = self._keys.take(slots)
+        found = self._values.take(slots)
+        rest = np.flatnonzero((met != keys) & (met != _EMPTY))
         slots = slots[rest]
         while len(rest):
             slots = (slots + 1) & self._mask
-            met = self._keys[slots]
-            same = met == keys[rest]
-            found[rest[same]] = self._values[slots[same]]
-            onward = ~same & (met != _EMPTY)
+            met = self._keys.take(slots)
+            found[rest] = self._values.take(slots)
+            onward = (met != keys[rest]) & (met != _EMPTY)
             rest, slots = rest[onward], slots[onward]
         return found
