@@ -61,15 +61,28 @@ class KeyTable:
 
     def get(self, keys: Ints) -> Ints:
         """The values of many keys, ABSENT for those that are not there."""
+        values = np.full(len(keys), ABSENT, np.int64)
+        there, found = self.find(keys)
+        values[there] = found
+        return values
+
+    def find(self, keys: Ints) -> tuple[Ints, Ints]:
+        """Which of many keys are there, as positions among them, and their values."""
         slots = self._slots(keys)
         met = self._keys.take(slots)
-        found = self._values.take(slots)
-        rest = np.flatnonzero((met != keys) & (met != _EMPTY))
-        slots = slots[rest]
+        rest = np.flatnonzero(met != _EMPTY)
+        met, slots, sought = met[rest], slots[rest], keys[rest]
+        there, found = [], []
         while len(rest):
-            slots = (slots + 1) & self._mask
+            same = met == sought
+            there.append(rest[same])
+            found.append(self._values.take(slots[same]))
+            other = ~same
+            slots = (slots[other] + 1) & self._mask
             met = self._keys.take(slots)
-            found[rest] = self._values.take(slots)
-            onward = (met != keys[rest]) & (met != _EMPTY)
-            rest, slots = rest[onward], slots[onward]
-        return found
+            onward = met != _EMPTY
+            rest, sought = rest[other][onward], sought[other][onward]
+            met, slots = met[onward], slots[onward]
+        if not there:
+            return rest, rest
+        return np.concatenate(there), np.concatenate(found)
