@@ -13,13 +13,13 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
 from preprocess.errors import LanguageError
-from preprocess.forms import EQUAL, TERMS_MAX, VALUE_MAX, conjunction
+from preprocess.forms import EQUAL, TERMS_MAX, VALUE_MAX, conjunction, read
 from preprocess.language import Index, Language
 from preprocess.subsets import SetIndex
 from routing.content_graph import ContentGraph
@@ -64,9 +64,7 @@ class Feeds(Language[Atoms, Atoms]):
         return frozenset(found)
 
     def parse_notification(self, notification: object) -> Atoms:
-        if not isinstance(notification, Item):
-            raise LanguageError(f"an Item expected, not {type(notification).__name__}")
-        item = notification
+        item = notification if isinstance(notification, Item) else item_of(read(notification))
         words = _words(f"{item.title} {plain(item.summary)}")
         atoms = {("word", word) for word in words}
         atoms.update(("category", fold(category)) for category in item.categories)
@@ -130,6 +128,23 @@ def plain(markup: str) -> str:
     parser.feed(markup)
     parser.close()
     return " ".join(parser.texts)
+
+
+def item_of(fields: object) -> Item:
+    """An item from an object with its fields; feed and title are needed."""
+    if not isinstance(fields, Mapping):
+        raise LanguageError(f"an Item or its fields expected, not {type(fields).__name__}")
+    known = Item.__dataclass_fields__.keys()
+    for name, value in fields.items():
+        texts = value if name == "categories" and isinstance(value, list | tuple) else [value]
+        if name not in known or not all(isinstance(text, str) for text in texts):
+            raise LanguageError(f"texts expected for {', '.join(known)}", f"field {name!r}")
+    for name in ("feed", "title"):
+        if name not in fields:
+            raise LanguageError("it is missing", f"field {name!r}")
+    categories = fields.get("categories", ())
+    several = (categories,) if isinstance(categories, str) else tuple(categories)
+    return Item(**{**fields, "categories": several})
 
 
 # -- reading feeds -----------------------------------------------------------------------------

@@ -44,12 +44,13 @@ class KeyTable:
             slots = (slots[~placed] + 1) & self._mask
 
     def _slots(self, keys: Ints) -> Ints:
-        spread = keys.astype(np.uint64) * _SPREAD
-        return (spread >> self._shift).astype(np.int64)
+        spread = keys.view(np.uint64) * _SPREAD
+        spread >>= self._shift
+        return spread.view(np.int64)
 
     def put(self, key: int, value: int) -> None:
         """Add or change one entry."""
-        slot = int(self._slots(np.array([key]))[0])
+        slot = int(self._slots(np.array([key], np.int64))[0])
         while self._keys[slot] not in (key, _EMPTY):
             slot = (slot + 1) & self._mask
         self._count += self._keys[slot] == _EMPTY
@@ -60,17 +61,28 @@ class KeyTable:
 
     def get(self, keys: Ints) -> Ints:
         """The values of many keys, ABSENT for those that are not there."""
+        values = np.full(len(keys), ABSENT, np.int64)
+        there, found = self.find(keys)
+        values[there] = found
+        return values
+
+    def find(self, keys: Ints) -> tuple[Ints, Ints]:
+        """Which of many keys are there, as positions among them, and their values."""
         slots = self._slots(keys)
-        met = self._keys[slots]
-        same = met == keys
-        found = np.where(same, self._values[slots], ABSENT)
-        rest = np.flatnonzero(~same & (met != _EMPTY))
-        slots = slots[rest]
+        met = self._keys.take(slots)
+        rest = np.flatnonzero(met != _EMPTY)
+        met, slots, sought = met[rest], slots[rest], keys[rest]
+        there, found = [], []
         while len(rest):
-            slots = (slots + 1) & self._mask
-            met = self._keys[slots]
-            same = met == keys[rest]
-            found[rest[same]] = self._values[slots[same]]
-            onward = ~same & (met != _EMPTY)
-            rest, slots = rest[onward], slots[onward]
-        return found
+            same = met == sought
+            there.append(rest[same])
+            found.append(self._values.take(slots[same]))
+            other = ~same
+            slots = (slots[other] + 1) & self._mask
+            met = self._keys.take(slots)
+            onward = met != _EMPTY
+            rest, sought = rest[other][onward], sought[other][onward]
+            met, slots = met[onward], slots[onward]
+        if not there:
+            return rest, rest
+        return np.concatenate(there), np.concatenate(found)

@@ -2,23 +2,26 @@
 
 The thesis asks for something better than breadth-first search (Kulik 2004, section 6.3). Here an
 attribute has a field of a few bits and each of its values a number in it, so that a topic is one
-integer, with zeros for wildcards. A notification's generalisations are made field by field, and
-only as far as some topic begins like that. Of two topics that match the same notification, one
-covers the other exactly if its bits are among the other's, and is then the smaller number.
+integer, with zeros for wildcards. (An attribute with many values has several fields.) A
+notification's generalisations are made field by field, and only as far as some topic begins like
+that. Of two topics that match the same notification, one covers the other exactly if its bits are
+among the other's, and is then the smaller number.
 
 Batches are worked off column by column with numpy, as long as all fields fit into 63 bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
 
 from preprocess.attribute_value import WILDCARD, Pair, Pairs, Values
-from preprocess.key_table import ABSENT, Ints, KeyTable
+from preprocess.key_table import Ints, KeyTable
 from preprocess.language import Language, Position
 from preprocess.subsets import AtomIndex
 from routing.content_graph import ContentGraph, NodeId
@@ -26,11 +29,21 @@ from routing.content_graph import ContentGraph, NodeId
 #: In the table: the beginning of a topic that is not one itself.
 _PREFIX = -1
 
-#: Bits of a new field; a field that is full gets two more.
-_FIELD = 3
+#: Bits of an attribute's first field, and bits that numpy can take in one number.
+_FIELD = 4
+_WORD = 63
 
 #: Fewer notifications than this are faster one by one.
 _BATCH_MIN = 16
+
+
+@dataclass(slots=True)
+class _Field:
+    """Room for the numbers 1 to 2**width - 1 of an attribute's values."""
+
+    shift: int
+    width: int
+    used: int = 0
 
 
 class PairIndex(AtomIndex[Pair, Values]):
@@ -38,37 +51,41 @@ class PairIndex(AtomIndex[Pair, Values]):
 
     def __init__(self, language: Language[Pairs, Values], graph: ContentGraph) -> None:
         super().__init__(language, graph)
-        self._widths: dict[str, int] = {}
-        self._numbers: dict[str, dict[str, int]] = {}
         self._lay_out()
 
     def _lay_out(self) -> None:
-        """Give each field its place; all numbers of topics change."""
-        #: Per attribute and value, the number at its place.
+        """Give each attribute one field with room for as many values again, and start anew."""
+        #: Per attribute and value, its number at its place.
         self._codes: dict[str, _Codes] = {}
+        #: The field that an attribute's next value goes into.
+        self._fields: dict[str, _Field] = {}
+        self._bits = 0
         #: The table as numpy has it, and what has changed in it since; made at the first batch.
         self._twin: KeyTable | None = None
         self._news: list[int] = []
         self._table: dict[int, NodeId] = {0: _PREFIX}
         self._stale = 0
-        self._bits = 0
-        for name in self._widths:
-            self._place_field(name)
+        for name, width in self._compact().items():
+            self._add_field(name, width)
         for node, topic in self.topics.items():
+            self._make_room(topic)
             self._enter(topic, node)
 
-    def _place_field(self, name: str) -> None:
-        shift = self._bits
-        numbers = self._numbers[name]
-        codes = {value: number << shift for value, number in numbers.items()}
-        self._codes[name] = _Codes(codes)
-        self._bits += self._widths[name]
+    def _compact(self) -> dict[str, int]:
+        """The widths of a new layout."""
+        counts = Counter(name for (name, _), nodes in self._having.items() if nodes)
+        return {name: max(_FIELD, count.bit_length() + 1) for name, count in counts.items()}
+
+    def _add_field(self, name: str, width: int) -> _Field:
+        field = self._fields[name] = _Field(self._bits, width)
+        self._codes.setdefault(name, _Codes())
+        self._bits += width
+        return field
 
     # -- changes -------------------------------------------------------------------------
 
     def insert(self, topic: Pairs, node: NodeId) -> None:
-        if self._make_room(topic):
-            self._lay_out()
+        self._make_room(topic)
         super().insert(topic, node)
         self._enter(topic, node)
 
@@ -80,29 +97,27 @@ class PairIndex(AtomIndex[Pair, Values]):
         if 2 * self._stale > len(self.topics):
             self._lay_out()
 
-    def _make_room(self, topic: Pairs) -> bool:
-        """Number new values; true if a field has become too narrow."""
-        full = False
-        for name, value in sorted(topic):
-            if name not in self._widths:
-                self._widths[name], self._numbers[name] = _FIELD, {}
-                self._place_field(name)
-            numbers = self._numbers[name]
-            if value not in numbers:
-                number = numbers[value] = len(numbers) + 1
-                if number >> self._widths[name]:
-                    self._widths[name] += 2
-                    full = True
-                self._codes[name][value] = number << self._shift(name)
-        return full
+    def _make_room(self, topic: Pairs) -> None:
+        """Number new values."""
+        for name, value in topic:
+            if name not in self._codes or value not in self._codes[name]:
+                field = self._room_for(name)
+                field.used += 1
+                self._codes[name][value] = field.used << field.shift
 
-    def _shift(self, name: str) -> int:
-        shift = 0
-        for other, width in self._widths.items():
-            if other == name:
-                break
-            shift += width
-        return shift
+    def _room_for(self, name: str) -> _Field:
+        """A field with room. One that is full stays as it is, and a wider one takes over.
+
+        Only where that would leave the machine word, and a new layout would not, all change.
+        """
+        field = self._fields.get(name)
+        if field is not None and (field.used + 1).bit_length() <= field.width:
+            return field
+        width = 2 * field.width if field else _FIELD
+        if self._bits + width > _WORD and sum(self._compact().values()) + width <= _WORD:
+            self._lay_out()
+            return self._room_for(name)
+        return self._add_field(name, width)
 
     def _parts(self, topic: Pairs) -> list[int]:
         """The numbers of a topic's values at their places, in the order of the fields."""
@@ -176,7 +191,7 @@ class PairIndex(AtomIndex[Pair, Values]):
     def lowest_of(self, notifications: Sequence[Values]) -> list[tuple[NodeId, ...]]:
         """As `lowest`; attributes that no topic names are not looked at."""
         parse = self.language.parse_notification
-        if self._bits > 63 or len(notifications) < _BATCH_MIN:
+        if self._bits > _WORD or len(notifications) < _BATCH_MIN:
             return super().lowest_of([parse(notification) for notification in notifications])
         try:
             columns = self._columns(notifications)
@@ -187,6 +202,8 @@ class PairIndex(AtomIndex[Pair, Values]):
         result: list[tuple[NodeId, ...]] = list(zip(whole.tolist(), strict=True))
         rest = np.flatnonzero(whole < 0)
         if len(rest):
+            # In the order of numbers, which is not that of attributes where one has two fields.
+            columns[:, rest] = np.sort(columns[:, rest], axis=0)
             self._fill_in(result, rest, *_expand(twin, columns, rest))
         return result
 
@@ -224,9 +241,8 @@ class PairIndex(AtomIndex[Pair, Values]):
 class _Codes(dict[Any, int]):
     """The numbers of one attribute's values; a missing value, or one no topic names, has none."""
 
-    def __init__(self, codes: Mapping[str, int]) -> None:
-        super().__init__(codes)
-        self[None] = 0
+    def __init__(self) -> None:
+        super().__init__({None: 0})
 
     def __missing__(self, value: object) -> int:
         if type(value) is str and value != WILDCARD:
@@ -242,11 +258,10 @@ def _expand(twin: KeyTable, columns: Ints, rows: Ints) -> tuple[Ints, Ints, Ints
         codes = column[rows]
         some = np.flatnonzero(codes)
         longer = keys[some] + codes[some]
-        found = twin.get(longer)
-        there = found != ABSENT
+        there, found = twin.find(longer)
         rows = np.concatenate([rows, rows[some[there]]])
         keys = np.concatenate([keys, longer[there]])
-        nodes = np.concatenate([nodes, found[there]])
+        nodes = np.concatenate([nodes, found])
     topics = nodes >= 0
     return rows[topics], keys[topics], nodes[topics]
 

@@ -21,20 +21,23 @@ def load_graph(language: Language[T, N], folder: str | Path) -> Preprocessor[T, 
     """A static preprocessor for a graph on disk; LanguageError names the node that is wrong."""
     texts = dict(_rows(Path(folder) / "nodes", "node", "text"))
     parents: defaultdict[NodeId, list[NodeId]] = defaultdict(list)
-    children: defaultdict[NodeId, list[NodeId]] = defaultdict(list)
     for parent, child in _rows(Path(folder) / "edges", "parent", "child"):
         for node in (parent, child):
             if node not in texts:
                 raise LanguageError("an edge names it, and there is no such node", f"node {node}")
         parents[child].append(parent)
-        children[parent].append(child)
+    _check_texts(language, texts)
     preprocessor = Preprocessor(language)
-    for node in _parents_first(texts, parents, children):
+    preprocessor.adopt((node, text, parents[node]) for node, text in texts.items())
+    return preprocessor
+
+
+def _check_texts(language: Language[T, N], texts: dict[NodeId, str]) -> None:
+    for node, text in texts.items():
         try:
-            preprocessor.adopt([(node, texts[node], parents[node])])
+            language.parse(text)
         except LanguageError as error:
             raise LanguageError(str(error), f"node {node}") from error
-    return preprocessor
 
 
 def _rows(folder: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
@@ -46,21 +49,3 @@ def _rows(folder: Path, *columns: str) -> Iterator[tuple[Any, ...]]:
     for path in sorted(folder.rglob("*.parquet")):
         table = pyarrow.parquet.read_table(path, columns=list(columns), partitioning=None)
         yield from zip(*(table.column(name).to_pylist() for name in columns), strict=True)
-
-
-def _parents_first(
-    texts: dict[NodeId, str],
-    parents: dict[NodeId, list[NodeId]],
-    children: dict[NodeId, list[NodeId]],
-) -> list[NodeId]:
-    waiting = {node: len(parents.get(node, ())) for node in texts}
-    order = sorted(node for node, count in waiting.items() if not count)
-    for node in order:
-        for child in children.get(node, ()):
-            waiting[child] -= 1
-            if not waiting[child]:
-                order.append(child)
-    if len(order) < len(texts):
-        stuck = min(texts.keys() - set(order))
-        raise LanguageError("it is its own ancestor", f"node {stuck}")
-    return order

@@ -49,12 +49,23 @@ class Removed:
 Change = Inserted | Removed
 
 
+class ReplicaGraph(ContentGraph):
+    """A graph whose nodes are placed by an index, or were checked by the rendezvous point.
+
+    Checking them here again would walk through all ancestors of each new node.
+    """
+
+    def _check_insertion(self, node: NodeId, above: set[NodeId], below: set[NodeId]) -> None:
+        if node in self:
+            raise ProtocolError(f"node {node} is in the graph already")
+
+
 class Preprocessor(Generic[T, N]):
     """Looks up topics and headers in a graph that it holds a copy of."""
 
     def __init__(self, language: Language[T, N], version: int = 0) -> None:
         self.language = language
-        self.graph = ContentGraph()
+        self.graph: ContentGraph = ReplicaGraph()
         self.index: Index[T, N] = language.index(self.graph)
         self.version = version
         self.nodes: dict[T, NodeId] = {}
@@ -118,24 +129,40 @@ class Preprocessor(Generic[T, N]):
             self.version += 1
 
     def adopt(self, rows: Iterable[tuple[NodeId, object, Collection[NodeId]]]) -> None:
-        """Take over a finished graph: nodes, topics and parents, each after its parents.
+        """Take over a finished graph: nodes, topics and parents; only where there is none yet.
 
         Edges are believed if the language agrees that they cover; missing ones are not noticed.
         """
-        for node, subscription, parents in rows:
-            topic = self.language.parse(subscription)
-            for parent in parents:
-                if not self.language.covers(self.index.topics[parent], topic):
-                    raise ProtocolError(
-                        f"node {parent} does not cover node {node}: {self.language.text(topic)}"
-                    )
-            self._insert(topic, Inserted(self.version + 1, node, "", tuple(parents), ()))
-            self.version += 1
+        if self.nodes:
+            raise ProtocolError(f"there is a graph of {len(self.nodes)} topics already")
+        parse, parents = self.language.parse, {}
+        for node, subscription, above in rows:
+            parents[node] = above
+            topic = parse(subscription)
+            if self.nodes.setdefault(topic, node) != node:
+                raise self._known(topic, node)
+        self.graph = ReplicaGraph.of_parents(parents)
+        self.index = self.language.index(self.graph)
+        for topic, node in self.nodes.items():
+            self.index.insert(topic, node)
+        self._check_edges()
+        self.version += len(self.nodes)
+
+    def _check_edges(self) -> None:
+        topics, covers = self.index.topics, self.language.covers
+        for node, topic in topics.items():
+            for parent in self.graph.parents(node):
+                if not covers(topics[parent], topic):
+                    text = self.language.text(topic)
+                    raise ProtocolError(f"node {parent} does not cover node {node}: {text}")
+
+    def _known(self, topic: T, node: NodeId) -> ProtocolError:
+        known, text = self.nodes[topic], self.language.text(topic)
+        return ProtocolError(f"node {node} has the topic of node {known}: {text}")
 
     def _insert(self, topic: T, change: Inserted) -> None:
         if topic in self.nodes:
-            known, text = self.nodes[topic], self.language.text(topic)
-            raise ProtocolError(f"node {change.node} has the topic of node {known}: {text}")
+            raise self._known(topic, change.node)
         self.graph.insert(change.node, change.parents, change.children)
         self.index.insert(topic, change.node)
         self.nodes[topic] = change.node

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from preprocess.language import Language, N, T
 from preprocess.preprocessor import Change, Inserted, Preprocessor, Removed
@@ -90,6 +91,17 @@ class Authority:
         else:
             self.conflicts += 1
         return self.fetch(Fetch(proposal.version))
+
+    def adopt(self, finished: Preprocessor[Any, Any]) -> None:
+        """Begin with the graph of a static preprocessor; only before there is any other change."""
+        if self._log:
+            raise ProtocolError(f"there were {self.version} changes already")
+        for node in finished.graph.topological():
+            text = finished.language.text(finished.index.topics[node])
+            parents = tuple(sorted(finished.graph.parents(node)))
+            self._perform(InsertNode(node, parents, (), version=self.version))
+            self._log.append(Inserted(self.version + 1, node, text, parents, ()))
+            self._next = max(self._next, node + 1)
 
     def remove(self, node: NodeId) -> None:
         """Take a node out; ProtocolError if it is not there."""

@@ -28,7 +28,7 @@ from preprocess.language import Language
 from preprocess.measure import Scene
 from preprocess.ontology import Ontology
 from preprocess.predicates import Predicates
-from preprocess.preprocessor import Preprocessor
+from preprocess.preprocessor import Inserted, Preprocessor
 from preprocess.ranges import Ranges
 from preprocess.type_hierarchy import TypeHierarchy
 
@@ -110,19 +110,19 @@ def _distinct(
     language: Language[Any, Any], draw: Callable[[Rng], Any], size: int, rng: Rng
 ) -> list[Any]:
     """So many different topics, those with fewer atoms first: nothing is covered by a later one."""
-    found: dict[Any, Any] = {}
+    found: dict[Any, None] = {}
     while len(found) < size:
-        subscription = draw(rng)
-        found.setdefault(language.parse(subscription), subscription)
-    return sorted(found.items(), key=lambda item: len(item[0]))
+        found[language.parse(draw(rng))] = None
+    return sorted(found, key=len)
 
 
-def _grow(preprocessor: Preprocessor[Any, Any], topics: list[tuple[Any, Any]]) -> None:
-    """Adopt topics that come after what covers them: only the parents are to be found."""
+def _grow(preprocessor: Preprocessor[Any, Any], topics: list[Any]) -> None:
+    """Insert topics that come after what covers them: only the parents are to be found."""
     index = preprocessor.index
-    for node, (topic, subscription) in enumerate(topics):
-        parents = index.low(index.above(topic))
-        preprocessor.adopt([(node, subscription, parents)])
+    for node, topic in enumerate(topics):
+        parents = tuple(index.low(index.above(topic)))
+        text = preprocessor.language.text(topic)
+        preprocessor.apply(Inserted(node + 1, node, text, parents, ()))
 
 
 # -- the others --------------------------------------------------------------------------------
@@ -185,15 +185,12 @@ def predicates(size: int, rng: Rng) -> Scene:
         }
 
     language = Predicates(_SCHEMA)
-    scene = _scene("predicates", language, [], note, box)
-    known: set[Any] = set()
-    while len(known) < size:
+    found: dict[Any, Any] = {}
+    while len(found) < size:
         demands = box(rng)
-        topic = language.parse(demands)
-        if topic not in known:
-            known.add(topic)
-            scene.preprocessor.adopt([(len(known), demands, [])])
-    return scene
+        found.setdefault(language.parse(demands), demands)
+    rows: list[Row] = [(node, demands, []) for node, demands in enumerate(found.values())]
+    return _scene("predicates", language, rows, note, box)
 
 
 def _day(number: int) -> str:

@@ -112,6 +112,17 @@ def test_fields_grow_with_the_values():
     assert preprocessor.index._bits >= 10
 
 
+def test_full_fields_are_laid_out_anew_while_that_keeps_them_in_a_word():
+    """Ten attributes of twenty values: ten wider fields more would be too many bits."""
+    names = [f"a{i}" for i in range(10)]
+    topics = [frozenset({(n, str(v)), (names[0], "0")}) for n in names[1:] for v in range(20)]
+    preprocessor = laws.grown(LANGUAGE, topics)
+    assert preprocessor.index._bits <= 63
+    rng = random.Random(6)
+    notes = [{n: str(rng.randrange(2)) for n in names if rng.random() < 0.8} for _ in range(60)]
+    laws.check_headers(preprocessor, topics, notes)
+
+
 def test_many_attributes_do_not_fit_into_a_machine_word():
     topics = [frozenset({(f"a{i}", "1"), (f"a{i + 1}", "1")}) for i in range(60)]
     preprocessor = laws.grown(LANGUAGE, topics)

@@ -74,6 +74,30 @@ def test_what_does_not_parse_says_why(source, message):
         LANGUAGE.parse(source)
 
 
+def test_an_item_may_come_as_its_fields():
+    item = Item("f", "A title", categories=("x",))
+    forms = [
+        {"feed": "f", "title": "A title", "categories": ["x"]},
+        '{"feed": "f", "title": "A title", "categories": "x"}',
+    ]
+    parsed = LANGUAGE.parse_notification(item)
+    assert all(LANGUAGE.parse_notification(form) == parsed for form in forms)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"feed": "f"}, "at field 'title': it is missing"),
+        ({"feed": 7, "title": "t"}, "at field 'feed': texts expected"),
+        ({"feed": "f", "title": "t", "body": "b"}, "at field 'body': texts expected for feed"),
+        ("[1]", "an Item or its fields expected, not list"),
+    ],
+)
+def test_an_item_that_does_not_parse_says_why(source, message):
+    with pytest.raises(LanguageError, match=message):
+        LANGUAGE.parse_notification(source)
+
+
 def test_markup_is_no_word():
     item = Item("f", "A title", summary='<p class="b">It&#8217;s <em>one</em>two &amp; three</p>')
     words = {text for kind, text in LANGUAGE.parse_notification(item) if kind == "word"}

@@ -344,6 +344,22 @@ def test_an_authority_starts_again_from_its_log():
     assert _shape(two.graph) == _shape(store.graph)
 
 
+def test_a_static_graph_can_go_on_growing():
+    finished = laws.grown(Ranges(), [(0, 9), (2, 5), (4, 9), (4, 5)])
+    store = Store()
+    authority = _authority(store)
+    authority.adopt(finished)
+    one = DynamicPreprocessor(Ranges(), authority.propose, authority.fetch)
+    assert one.subscription((4, 5)) == 3
+    new = one.subscription((2, 9))
+    assert new == 4
+    assert store.graph.parents(new) == {0}
+    assert store.graph.children(new) == {1, 2}
+    assert _shape(one.graph) == _shape(store.graph)
+    with pytest.raises(api.ProtocolError, match="there were 5 changes already"):
+        authority.adopt(finished)
+
+
 def test_a_change_that_does_not_follow_is_refused():
     preprocessor = Preprocessor(Ranges())
     with pytest.raises(api.ProtocolError, match="change 2 does not follow version 0"):
