@@ -109,11 +109,11 @@ def main() -> list[Header]:
         "Pacific, west": (-60, 120, 60, 180),
     }
     for name, box in subscriptions.items():
-        print(f"{name:15} is node {preprocessor.subscription(box)}")  # noqa: T201
+        print(f"{name:15} is node {preprocessor.subscription(box)}")
     headers = []
     for place, point in (("Tokyo", (35.7, 139.7)), ("Fiji", (-17.7, 178)), ("Lima", (-12, -77))):
         headers.append(preprocessor.notification(point))
-        print(f"a quake near {place:6} carries {headers[-1].nodes}")  # noqa: T201
+        print(f"a quake near {place:6} carries {headers[-1].nodes}")
     return headers
 
 
