@@ -82,7 +82,8 @@ class RendezvousPoint:
         placed: list[Placed] = []
         answers: list[PublishAck | PublishAcks] = []
         entries: list[Entry] = []
-        for each in unbundle(message):
+        # All are taken apart before any is accepted: one that is malformed changes nothing.
+        for each in list(unbundle(message)):
             ack, entry = self.publish(each)
             if ack.refusal:
                 answers.append(ack)

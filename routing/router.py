@@ -234,7 +234,11 @@ class TreeRouter(Router):
             if entry is not None:
                 self.namespace(self.address).publish([entry], now)
         elif isinstance(message, messages.Publications):
-            acks, entries = self._rendezvous.publish_all(message)
+            try:
+                acks, entries = self._rendezvous.publish_all(message)
+            except ProtocolError as error:
+                self._emit(Report("bad-publications", {"src": src, "reason": str(error)}))
+                return
             for each in acks:
                 self._reply_to(src, each, now)
             if entries:

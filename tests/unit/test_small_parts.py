@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from routing.batch import EMPTY, Batch
 from routing.digest import NodeSet
 from routing.errors import ProtocolError
 from routing.payload import pack, unpack
+from routing.publications import bundle
 from routing.registry import protocol, protocols, register
 from routing.rendezvous import RendezvousPoint, sign
 from routing.store import Store
@@ -182,3 +184,25 @@ def test_identifiers_have_32_bits(node: int) -> None:
 def test_a_log_needs_room() -> None:
     with pytest.raises(ValueError, match="not 0"):
         Store(capacity=0)
+
+
+def test_publications_in_one_message_are_taken_one_by_one() -> None:
+    rendezvous = point()
+    several = [publication(1), publication(2, nodes=(7,)), publication(3, nodes=(2,))]
+    answers, entries = rendezvous.publish_all(bundle(several))
+    assert [entry.nodes for entry in entries] == [(1,), (2,)]
+    refusal, placed = answers
+    assert isinstance(refusal, messages.PublishAck)
+    assert (refusal.number, refusal.refusal) == (2, "node 7 is not in the content graph")
+    assert isinstance(placed, messages.PublishAcks)
+    assert placed.placed == ((1, 1), (3, 2))
+
+
+def test_a_malformed_publication_spoils_its_whole_message_and_changes_nothing() -> None:
+    rendezvous = point()
+    good = bundle([publication(1), publication(2)])
+    rows = [(nodes, number, b"" if number == 2 else p) for nodes, number, p in good.batch.rows()]
+    bad = replace(good, batch=Batch.of(rows))
+    with pytest.raises(ProtocolError, match="publication 2 of 'p' is cut off"):
+        rendezvous.publish_all(bad)
+    assert rendezvous.store.last == 0
