@@ -31,6 +31,8 @@ from routing.api import Address, Event, Reroute
 from routing.store import Store
 
 _CALL_SECONDS = 5.0
+#: A neighbour that does not answer must not keep others waiting for long.
+_ASK_SECONDS = 2.0
 _START_SECONDS = 60.0
 
 
@@ -146,8 +148,8 @@ class RouterActor:
         self._host.detach(neighbor)
 
     def invite(self) -> RouterPlan:
-        """What a client host needs to know to become a neighbour."""
-        return self.plan
+        """What a client host needs to know to become a neighbour; no publisher's secret."""
+        return replace(self.plan, store=None)
 
     def pulse(self) -> Pulse:
         """A sign of life: the links, and the way to each rendezvous point."""

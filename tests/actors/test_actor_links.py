@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import zmq
 from local_network import DEADLINE, until
 
-from actors.frames import pack_frame
+from actors.frames import FRAME_BYTES_MAX, pack_frame
 from actors.host import HostOptions, HostStoppedError
 from actors.link import Kind, LinkError, LinkOptions
 from actors.security import make_keys
@@ -75,6 +79,41 @@ def test_frames_of_nonsense_are_counted_and_dropped(network, outside):
         push.send(frame)
     until(lambda: made.hosts["r1"].status()["counts"].get("frames_bad", 0) == 3, "three bad frames")
     works(made)
+
+
+def test_a_frame_beyond_the_bound_ends_its_connection_and_nothing_else(network, outside):
+    made = network(CHAIN, ["r0"])
+    made.insert("r0", 1)
+    push = outside(zmq.PUSH)
+    push.connect(endpoint_of(made, "r1", "r0"))
+    push.send(bytes(2 * FRAME_BYTES_MAX))
+    host = made.hosts["r1"]
+    # It calls again each time it is cut off, and tries in vain to send the rest.
+    until(lambda: host.status()["links"]["r0"]["callers"] >= 3, "being cut off")
+    works(made)
+    assert host.status()["links"]["r0"]["connections"] == 1
+
+
+def test_a_hung_process_is_found_by_heartbeats_and_taken_back_when_it_goes_on(network):
+    link = LinkOptions(heartbeat=0.1, timeout=0.4)
+    made = network([("r0", "r1")], ["r0"], options=HostOptions(link=link))
+    host = made.hosts["r1"]
+    mine = host.listen("child", Kind.ROUTER)
+    command = [sys.executable, str(Path(__file__).with_name("hung_child.py")), mine.endpoint]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+    ) as child:
+        try:
+            host.attach("child", child.stdout.readline().strip(), b"", Kind.ROUTER)
+            until(lambda: host.links_up()["child"], "link up")
+            child.send_signal(signal.SIGSTOP)
+            until(lambda: not host.links_up()["child"], "the silence being noticed")
+            child.send_signal(signal.SIGCONT)
+            until(lambda: host.links_up()["child"], "link up again")
+        finally:
+            child.send_signal(signal.SIGCONT)
+            child.stdin.close()
+            assert child.wait(DEADLINE) == 0
 
 
 def test_with_keys_a_stranger_gets_nothing_in_and_nothing_out(network, outside):
