@@ -47,6 +47,8 @@ class History:
         self.reached: Counter[str] = Counter()
         self.position = 0
         self._gone: set[NodeId] = set()
+        # Headers that come again and again: what is remembered of them must not grow old.
+        self._usual = [tuple(self.rng.sample(self.all, k)) for k in (1, 2, 2, 3, 4)]
 
     def run(self, steps: int, check_every: int) -> None:
         """A phase in which the table grows, one in which it is stable, one in which it empties."""
@@ -176,6 +178,7 @@ class History:
 
     def _batch(self) -> Batch:
         headers = [self._header() for _ in range(self.rng.choice((1, 2, 3)))]
+        headers += self.rng.sample(self._usual, self.rng.choice((0, 1, 3)))
         rows = []
         for _ in range(self.rng.choice((0, 1, 1, 2, 8, 40))):
             self.position += self.rng.randint(1, 1000)
