@@ -1,4 +1,4 @@
-"""Columns of numbers that grow, and a sorted one: what the index of typed predicates scans."""
+"""Columns of numbers that grow: what the index of typed predicates scans."""
 
 from __future__ import annotations
 
@@ -39,9 +39,30 @@ class Table:
         column: Floats = self._data[number, : self.rows]
         return column
 
-    def fill(self, row: int, value: float) -> None:
-        """Overwrite a row with one value."""
-        self._data[:, row] = value
+
+class Bucket:
+    """Bounds of boxes and their slots, side by side: all of them are compared at once."""
+
+    def __init__(self, height: int) -> None:
+        self._bounds: Floats = np.empty((height, 4))
+        self._slots: Slots = np.empty(4, np.int64)
+        self._count = 0
+
+    def add(self, bounds: list[float], slot: int) -> None:
+        """Take in one box."""
+        if self._count == len(self._slots):
+            self._bounds = np.concatenate([self._bounds, self._bounds], axis=1)
+            self._slots = np.concatenate([self._slots, self._slots])
+        self._bounds[:, self._count] = bounds
+        self._slots[self._count] = slot
+        self._count += 1
+
+    def reached(self, point: Floats) -> Slots:
+        """The slots whose bounds are nowhere below the point."""
+        count = self._count
+        inside = (self._bounds[:, :count] >= point).all(axis=0)
+        found: Slots = self._slots[:count][inside]
+        return found
 
 
 class SortedColumn:

@@ -1,7 +1,8 @@
-"""A hash table of integers that numpy probes for many keys at once."""
+"""Tables of integers that numpy probes for many keys at once: hashed, or dense where keys are."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,8 +18,56 @@ _EMPTY = -1
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-class KeyTable:
-    """Keys of 63 bits and their values: open addressing, at most half full."""
+#: A dense table has at most so many places, and at most so many for each entry.
+_DENSE_MAX = 1 << 26
+_DENSE_SHARE = 32
+
+
+def table_of(entries: Mapping[int, int], bits: int) -> KeyTable:
+    """A table for keys of so many bits, 63 at most."""
+    if 1 << bits <= min(_DENSE_MAX, 1024 + _DENSE_SHARE * len(entries)):
+        return DenseTable(entries, bits)
+    return HashTable(entries)
+
+
+class KeyTable(ABC):
+    """Keys and their values."""
+
+    @abstractmethod
+    def put(self, key: int, value: int) -> None:
+        """Add or change one entry."""
+
+    @abstractmethod
+    def get(self, keys: Ints) -> Ints:
+        """The values of many keys, ABSENT for those that are not there."""
+
+    @abstractmethod
+    def find(self, keys: Ints) -> tuple[Ints, Ints]:
+        """Which of many keys are there, as positions among them, and their values."""
+
+
+class DenseTable(KeyTable):
+    """A place for every key."""
+
+    def __init__(self, entries: Mapping[int, int], bits: int) -> None:
+        self._values: Ints = np.full(1 << bits, ABSENT, np.int64)
+        keys = np.fromiter(entries.keys(), np.int64, len(entries))
+        self._values[keys] = np.fromiter(entries.values(), np.int64, len(entries))
+
+    def put(self, key: int, value: int) -> None:
+        self._values[key] = value
+
+    def get(self, keys: Ints) -> Ints:
+        return self._values.take(keys)
+
+    def find(self, keys: Ints) -> tuple[Ints, Ints]:
+        values = self._values.take(keys)
+        there = np.flatnonzero(values != ABSENT)
+        return there, values[there]
+
+
+class HashTable(KeyTable):
+    """Open addressing, at most half full."""
 
     def __init__(self, entries: Mapping[int, int]) -> None:
         self._fill(
@@ -49,7 +98,6 @@ class KeyTable:
         return spread.view(np.int64)
 
     def put(self, key: int, value: int) -> None:
-        """Add or change one entry."""
         slot = int(self._slots(np.array([key], np.int64))[0])
         while self._keys[slot] not in (key, _EMPTY):
             slot = (slot + 1) & self._mask
@@ -60,14 +108,12 @@ class KeyTable:
             self._fill(self._keys[used], self._values[used])
 
     def get(self, keys: Ints) -> Ints:
-        """The values of many keys, ABSENT for those that are not there."""
         values = np.full(len(keys), ABSENT, np.int64)
         there, found = self.find(keys)
         values[there] = found
         return values
 
     def find(self, keys: Ints) -> tuple[Ints, Ints]:
-        """Which of many keys are there, as positions among them, and their values."""
         slots = self._slots(keys)
         met = self._keys.take(slots)
         rest = np.flatnonzero(met != _EMPTY)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from preprocess.attribute_value import WILDCARD, Pair, Pairs, Values
-from preprocess.key_table import Ints, KeyTable
+from preprocess.key_table import Ints, KeyTable, table_of
 from preprocess.language import Language, Position
 from preprocess.subsets import AtomIndex
 from routing.content_graph import ContentGraph, NodeId
@@ -60,11 +60,11 @@ class PairIndex(AtomIndex[Pair, Values]):
         #: The field that an attribute's next value goes into.
         self._fields: dict[str, _Field] = {}
         self._bits = 0
+        self._table: dict[int, NodeId] = {0: _PREFIX}
+        self._stale = 0
         #: The table as numpy has it, and what has changed in it since; made at the first batch.
         self._twin: KeyTable | None = None
         self._news: list[int] = []
-        self._table: dict[int, NodeId] = {0: _PREFIX}
-        self._stale = 0
         for name, width in self._compact().items():
             self._add_field(name, width)
         for node, topic in self.topics.items():
@@ -78,6 +78,7 @@ class PairIndex(AtomIndex[Pair, Values]):
 
     def _add_field(self, name: str, width: int) -> _Field:
         field = self._fields[name] = _Field(self._bits, width)
+        self._twin = None
         self._codes.setdefault(name, _Codes())
         self._bits += width
         return field
@@ -218,7 +219,7 @@ class PairIndex(AtomIndex[Pair, Values]):
 
     def _table_twin(self) -> KeyTable:
         if self._twin is None or len(self._news) > len(self._table) // 16:
-            self._twin = KeyTable(self._table)
+            self._twin = table_of(self._table, self._bits)
         else:
             for key in self._news:
                 self._twin.put(key, self._table[key])

@@ -10,10 +10,11 @@ notifications that meet it:
     substring         a bucket for its first three characters
     anything else     all boxes that demand something of this attribute
 
-What is found is then compared column by column: every demand has a lowest and a highest number
+What is filed together is compared at once: every demand has a lowest and a highest number
 (`Kind.scale`), which decide it where the demand is one span of numbers or short texts, and
-otherwise leave the decision to the box itself. Missing demands reach from -inf to inf, and those
-of which only presence is asked are finite, so a missing value needs no case of its own.
+otherwise leave the decision to the box itself. Missing demands reach from -inf to inf, and all
+others are finite, so a missing value needs no case of its own: it counts as inf. Lowest numbers
+are negated, so that a box holds a point if none of its bounds is below the point's.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from preprocess.columns import Slots, SortedColumn, Table, slots_of
+from preprocess.columns import Bucket, Floats, Slots, SortedColumn, Table, slots_of
 from preprocess.constraints import Constraint, common_prefix, listed
 from preprocess.kinds import Kind, String
 from preprocess.language import Index
@@ -39,6 +40,8 @@ _POINTS_MAX = 8
 _EDGE_MAX = 8
 _GRAM = 3
 _BEYOND = 1 << 1100
+#: The node of a slot whose topic was removed.
+_GONE = -1
 
 Key = tuple[Hashable, ...]
 
@@ -93,15 +96,14 @@ class PredicateIndex(Index[Boxes, Values]):
         self._boxes.append(box)
         self._node.append(node)
         self._exact.append(exact)
-        self._access.add(box, slot)
+        self._access.add(box, [*(-number for number in low), *high], slot)
         return slot
 
     def remove(self, topic: Boxes, node: NodeId) -> None:
-        """Rows stay behind and match nothing, until they are as many as the others."""
+        """Rows stay behind and belong to no node, until they are as many as the others."""
         super().remove(topic, node)
         for slot in self._slots.pop(node):
-            self._high.fill(slot, -math.inf)
-            self._low.fill(slot, math.inf)
+            self._node[slot] = _GONE
             self._stale += 1
         if 2 * self._stale > len(self._boxes):
             self._clear()
@@ -111,32 +113,24 @@ class PredicateIndex(Index[Boxes, Values]):
     # -- looking up ----------------------------------------------------------------------
 
     def matching(self, notification: Values) -> set[NodeId]:
-        return self._nodes(self._stabbed(notification), notification)
-
-    def _stabbed(self, values: Values) -> Slots:
-        """The slots whose bounds hold the values."""
-        slots = self._access.candidates(values)
-        for name, i in self._number.items():
-            if not len(slots):
-                break
-            if name in values:
-                value = self.language.kinds[name].scale(values[name])
-                slots = slots[self._high.column(i)[slots] >= value]
-                slots = slots[self._low.column(i)[slots] <= value]
-            else:
-                slots = slots[self._high.column(i)[slots] == math.inf]
-        return slots
-
-    def _nodes(self, slots: Slots, values: Values) -> set[NodeId]:
-        """The nodes of those slots that hold the values, by the bounds or by the box."""
-        exact = np.frombuffer(self._exact, np.int8)[slots] != 0 if len(slots) else slots
-        sure = slots[exact] if len(slots) else slots
-        node = slots_of(self._node)
-        found: set[NodeId] = set(node[sure].tolist())
-        if len(sure) < len(slots):
-            unsure = [s for s in slots[~exact].tolist() if box_holds(self._boxes[s], values)]
-            found.update(map(self._node.__getitem__, unsure))
+        slots = self._access.reached(notification, self._point(notification))
+        if not len(slots):
+            return set()
+        exact = np.frombuffer(self._exact, np.bool_)[slots]
+        found: set[NodeId] = set(slots_of(self._node)[slots[exact]].tolist())
+        for slot in slots[~exact].tolist():
+            if box_holds(self._boxes[slot], notification):
+                found.add(self._node[slot])
+        found.discard(_GONE)
         return found
+
+    def _point(self, values: Values) -> Floats:
+        """What the bounds of a box must reach to hold the values."""
+        kinds = self.language.kinds
+        point = [
+            kinds[name].scale(values[name]) if name in values else math.inf for name in self._number
+        ]
+        return np.array([*(-number for number in point), *point])[:, None]
 
     def above(self, topic: Boxes) -> set[NodeId]:
         """Whatever covers a box holds each value in it; one will do to find the candidates."""
@@ -168,7 +162,7 @@ class PredicateIndex(Index[Boxes, Values]):
         return [
             slot
             for slot in slots.tolist()
-            if self._node[slot] in self._slots and box_covers(box, boxes[slot])
+            if self._node[slot] != _GONE and box_covers(box, boxes[slot])
         ]
 
     def _narrowest(self, box: Box) -> Slots:
@@ -199,7 +193,7 @@ class _Access:
 
     def __init__(self, kinds: dict[str, Kind]) -> None:
         self._kinds = kinds
-        self._buckets: dict[Key, array[int]] = {}
+        self._buckets: dict[Key, Bucket] = {}
         #: Sizes of cells in use, and lengths of prefixes and suffixes, by attribute.
         self._sizes: dict[str, set[int]] = {name: set() for name in kinds}
         self._prefixes: dict[str, set[int]] = {name: set() for name in kinds}
@@ -207,20 +201,22 @@ class _Access:
         self._distinct: dict[str, int] = dict.fromkeys(kinds, 0)
         self._extent: dict[str, tuple[float, float]] = {}
 
-    def add(self, box: Box, slot: int) -> None:
-        """File a slot under its most selective demand."""
+    def add(self, box: Box, numbers: list[float], slot: int) -> None:
+        """File a box and its bounds under its most selective demand."""
         best: tuple[float, list[Key]] = (math.inf, [()])
         for name, demand in box:
             option = self._option(name, self._kinds[name], demand)
             if option[0] < best[0]:
                 best = option
         for key in best[1]:
-            self._note(key)
-            self._buckets.setdefault(key, array("q")).append(slot)
+            if key not in self._buckets:
+                self._note(key)
+                self._buckets[key] = Bucket(len(numbers))
+            self._buckets[key].add(numbers, slot)
 
     def _note(self, key: Key) -> None:
         """Remember what notifications have to probe."""
-        if key in self._buckets or len(key) < 3:
+        if len(key) < 3:
             return
         name, form, what = str(key[0]), key[1], key[2]
         if form == "is":
@@ -264,13 +260,11 @@ class _Access:
             return 1.0, [(name, "any")]
         return 0.5 ** len(text), [key]
 
-    def candidates(self, values: Values) -> Slots:
-        """Every slot that may hold the values."""
+    def reached(self, values: Values, point: Floats) -> Slots:
+        """Every slot whose bounds hold the values."""
         buckets = self._buckets
-        found = [buckets[key] for key in self._probes(values) if key in buckets]
-        if not found:
-            return slots_of(array("q"))
-        return np.concatenate([slots_of(numbers) for numbers in found])
+        found = [buckets[key].reached(point) for key in self._probes(values) if key in buckets]
+        return np.concatenate(found) if found else slots_of(array("q"))
 
     def _probes(self, values: Values) -> Iterator[Key]:
         yield ()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from preprocess.attribute_value import AttributeValue
 from preprocess.errors import LanguageError
-from preprocess.key_table import ABSENT, KeyTable
+from preprocess.key_table import ABSENT, DenseTable, HashTable, table_of
 from tests.preprocess import laws
 
 LANGUAGE = AttributeValue()
@@ -171,13 +171,26 @@ def test_a_batch_converts_and_refuses_as_one_by_one_does():
         preprocessor.notifications([{"a": "5"}] * 20 + [{"a": [1]}])
 
 
-def test_a_table_of_keys_keeps_what_was_put():
+@pytest.mark.parametrize("kind", [DenseTable, HashTable])
+def test_a_table_of_keys_keeps_what_was_put(kind):
     rng = random.Random(4)
+    bits = 12 if kind is DenseTable else 60
     entries = {rng.getrandbits(8): i for i in range(60)}
-    table = KeyTable(entries)
+    table = DenseTable(entries, bits) if kind is DenseTable else HashTable(entries)
     for _ in range(300):
-        key = rng.getrandbits(rng.choice((8, 60)))
+        key = rng.getrandbits(rng.choice((8, bits)))
         entries[key] = rng.randrange(100)
         table.put(key, entries[key])
     keys = np.array([*entries, *range(256)], np.int64)
-    assert table.get(keys).tolist() == [entries.get(key, ABSENT) for key in keys.tolist()]
+    values = [entries.get(key, ABSENT) for key in keys.tolist()]
+    assert table.get(keys).tolist() == values
+    there, found = table.find(keys)
+    assert dict(zip(there.tolist(), found.tolist(), strict=True)) == {
+        i: value for i, value in enumerate(values) if value != ABSENT
+    }
+
+
+def test_a_table_is_dense_where_keys_are():
+    assert isinstance(table_of({1: 1}, 10), DenseTable)
+    assert isinstance(table_of({1: 1}, 20), HashTable)
+    assert isinstance(table_of({i: i for i in range(40_000)}, 20), DenseTable)
