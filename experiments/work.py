@@ -128,10 +128,9 @@ def _game(topic: int, games: Ints, teams: int) -> Bools:
     if topic == 0:
         return np.ones(len(games), dtype=np.bool_)
     low, high = np.divmod(games - 1 - teams, teams)
-    if topic <= teams:
-        return np.logical_or(low == topic - 1, high == topic - 1)
-    same: Bools = games == topic
-    return same
+    of_team: Bools = np.logical_or(low == topic - 1, high == topic - 1)
+    of_pair: Bools = games == topic
+    return of_team if topic <= teams else of_pair
 
 
 def _overlap(topic: int, stretches: Ints, exits: int) -> Bools:
