@@ -16,6 +16,7 @@ from f3.commands import (
     workload,
 )
 from f3.commands.simulate import simulate
+from f3.commands.study import study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,6 +30,7 @@ bench.app.command("chain")(bench_cluster.chain)
 bench.app.command("fanout")(bench_cluster.fanout)
 app.command()(demo.demo)
 app.command()(simulate)
+app.command()(study)
 cluster.register(app)
 app.add_typer(topology.app, name="topology")
 app.add_typer(workload.app, name="workload")

@@ -25,9 +25,10 @@ void Columns::check() const {
 
 void Columns::validate() const {
   check();
-  bool rising = true;
-  for (u32 k = 0; k + 1 < count(); ++k) rising &= u64_at(positions, k) < u64_at(positions, k + 1);
-  if (!rising) throw ProtocolError("the positions of a batch do not rise");
+  // Copies of one notification share its position.
+  bool falling = false;
+  for (u32 k = 0; k + 1 < count(); ++k) falling |= u64_at(positions, k) > u64_at(positions, k + 1);
+  if (falling) throw ProtocolError("the positions of a batch fall");
 }
 
 }  // namespace f3

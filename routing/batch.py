@@ -44,7 +44,7 @@ def unpack_u32(column: bytes) -> memoryview[int]:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Notifications with rising positions."""
+    """Notifications in the order of their positions; copies of one notification share theirs."""
 
     header_offsets: bytes
     nodes: bytes
@@ -157,8 +157,8 @@ class Batch:
         _check_offsets("header", self.header_offsets, count, len(self.nodes) // 4)
         _check_offsets("payload", self.payload_offsets, count, len(self.payloads))
         positions = memoryview(self.positions).cast("Q").tolist()
-        if positions != sorted(set(positions)):
-            raise ProtocolError("the positions of a batch do not rise")
+        if positions != sorted(positions):
+            raise ProtocolError("the positions of a batch fall")
 
 
 def _append_offsets(offsets: array[int], column: bytes) -> None:

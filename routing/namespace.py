@@ -131,7 +131,7 @@ class Namespace:
         """Subscribe a neighbour to an active node, or defer it until its table can be matched."""
         if neighbor == LOCAL:
             self.table.attach(node, LOCAL)
-            self.end.confirmed(node, self.stream()[2])
+            self.end.confirmed(self.table.topic(node), self.stream()[2])
             return
         down = self.down[neighbor]
         if marked and down.owed:
@@ -229,7 +229,7 @@ class Namespace:
         for neighbor in sorted({*state.waiting, *self.table.subscribers(node)}):
             self._withdraw(neighbor, node, state)
             if neighbor == LOCAL:
-                self.end.refused(node, reason)
+                self.end.refused(self.table.topic(node), reason)
                 continue
             down = self.down[neighbor]
             down.held.discard(node)
@@ -491,9 +491,13 @@ class Namespace:
     def publish(self, entries: Sequence[Entry], now: float) -> None:
         """Send new publications from the rendezvous point down its tree."""
         assert self.rendezvous is not None
-        graph, header = self.rendezvous.store.graph, self.table.root_header
-        rows = [(header(graph, entry.nodes), entry.position, entry.payload) for entry in entries]
-        self.forward(Batch.of(rows), now)
+        graph = self.rendezvous.store.graph
+        copies = [
+            (header, entry.position, entry.payload)
+            for entry in entries
+            for header in self.table.root_headers(graph, entry.nodes)
+        ]
+        self.forward(Batch.of(copies), now)
         last = entries[-1].position
         self.end.advance(last, 0, last, now)
 
@@ -514,7 +518,8 @@ class Namespace:
 
     def node_removed(self, node: NodeId) -> None:
         """A node has left the graph: so do the subscriptions to it."""
-        self._rejected(node, f"node {node} was removed from the content graph")
+        for each in sorted(each for each in self.nodes if self.table.topic(each) == node):
+            self._rejected(each, f"node {node} was removed from the content graph")
 
     # -- links ---------------------------------------------------------------------------
 
@@ -601,8 +606,9 @@ class Namespace:
             for node in releases:
                 self._closed(node)
             for node in requests:
-                if node not in graph:
-                    self._rejected(node, f"node {node} is not in the content graph")
+                topic = self.table.topic(node)
+                if topic not in graph:
+                    self._rejected(node, f"node {topic} is not in the content graph")
                     continue
                 for setup in self.table.root_setups(graph, node):
                     self._set_up(setup)

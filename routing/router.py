@@ -108,7 +108,9 @@ class TreeRouter(Router):
             case Subscribe(client, namespace, node):
                 self._route_to(namespace)
                 check_node(node)
-                self.namespace(namespace).end.subscribe(client, node, now)
+                space = self.namespace(namespace)
+                space.table.identifier(node, self.address)  # refuses what it has no room for
+                space.end.subscribe(client, node, now)
             case Unsubscribe(client, namespace, node):
                 self._unsubscribe(client, namespace, node)
             case Publish():
@@ -137,7 +139,7 @@ class TreeRouter(Router):
         self._route_to(namespace)
         space = self.namespace(namespace)
         if space.end.unsubscribe(client, node):
-            space.unsubscribe(LOCAL, node)
+            space.unsubscribe(LOCAL, space.table.identifier(node, self.address))
 
     def _change_graph(self, event: InsertNode | RemoveNode) -> None:
         if self._rendezvous is None:
@@ -149,6 +151,11 @@ class TreeRouter(Router):
                 raise ProtocolError(
                     f"node {event.node} was placed in graph version {event.version}; "
                     f"the graph is at {store.version}"
+                )
+            if space.table.fixed_graph and (space.nodes or store.last):
+                raise ProtocolError(
+                    f"node {event.node} comes too late: this protocol's graph must be complete "
+                    "before the first subscription"
                 )
             store.insert_node(event.node, event.parents, event.children)
             space.node_inserted(Setup(event.node, event.parents, event.children))
@@ -274,7 +281,7 @@ class TreeRouter(Router):
             return
         node = space.end.sequenced(reply)
         if node is not None:
-            space.subscribe(LOCAL, node, marked=True)
+            space.subscribe(LOCAL, space.table.identifier(node, self.address), marked=True)
 
     # -- small things --------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ class Table(ABC):
 
     #: Whether every router holds the whole content graph, and hears of each new node.
     whole_graph = False
+    #: Whether the content graph must be complete before anybody subscribes.
+    fixed_graph = False
 
     def __init__(self) -> None:
         #: Headers routed since the last change of the table.
@@ -74,6 +76,16 @@ class Table(ABC):
     def opening(self, neighbor: Neighbor) -> list[Setup]:
         """What a neighbour is told of the graph at the beginning of a session."""
         return []
+
+    # -- identifiers on the tree ---------------------------------------------------------
+
+    def identifier(self, topic: NodeId, host: str) -> NodeId:
+        """What a host asks its tree for when a client wants a topic; ProtocolError if nothing."""
+        return topic
+
+    def topic(self, node: NodeId) -> NodeId:
+        """The topic that an identifier stands for."""
+        return node
 
     # -- subscriptions -------------------------------------------------------------------
 
@@ -160,6 +172,10 @@ class Table(ABC):
     @abstractmethod
     def root_header(self, graph: ContentGraph, lowest: Header) -> Header:
         """The header with which a notification enters the rendezvous point's own table."""
+
+    def root_headers(self, graph: ContentGraph, lowest: Header) -> list[Header]:
+        """The headers of all copies that leave the rendezvous point; mostly there is one."""
+        return [self.root_header(graph, lowest)]
 
     # -- for experiments and tests -------------------------------------------------------
 

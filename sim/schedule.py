@@ -123,6 +123,8 @@ class _Schedule:
         self.life = 0
         self.alive: dict[Address, list[str]] = {}
         self.later = [key for key in self.keys if rng.random() < 0.3]
+        if issubclass(protocol, TreeRouter) and protocol.table.fixed_graph:
+            self.later.clear()
         for namespace, node in (key for key in self.keys if key not in self.later):
             self.world.insert(namespace, node)
         for host in self.hosts:

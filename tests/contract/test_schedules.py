@@ -16,12 +16,19 @@ import pytest
 
 from routing.messages import Message
 from routing.registry import protocols
+from routing.router import TreeRouter
 from routing.wire import decode, encode
 from sim.schedule import FAULTY, Plan, run
 
 SCHEDULES = int(os.environ.get("F3_SCHEDULES", "500"))
 CHUNKS = 10
 MINIMAL = {"f3", "f3-python", "minimal-graph"}
+#: Protocols whose graph must be complete before anybody subscribes: they see no insertions.
+FIXED = {
+    name
+    for name, cls in protocols().items()
+    if issubclass(cls, TreeRouter) and cls.table.fixed_graph
+}
 
 #: Crowded: many things at once on few routers.
 CROWDED = Plan(routers=3, hosts=4, actions=150, seconds=8.0)
@@ -72,6 +79,8 @@ def test_schedules_with_faults(name: str, chunk: int) -> None:
         reached.update(outcome.reached.keys())
     if count >= 100:
         missed = {what: reached[what] for what, n in WANTED.items() if reached[what] < n}
+        if name in FIXED:
+            del missed["insertion"]
         assert missed == {}, f"of {count} schedules"
 
 

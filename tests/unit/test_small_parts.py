@@ -49,7 +49,7 @@ def test_payloads_that_are_cut_off(payload: bytes) -> None:
 
 
 def test_the_four_forwarding_algorithms_of_the_thesis_are_registered() -> None:
-    assert {"content-list", "stored-graph", "minimal-graph", "f3"} <= set(protocols())
+    assert {"content-list", "stored-graph", "minimal-graph", "f3", "unicast"} <= set(protocols())
 
 
 def test_unknown_and_doubled_protocols() -> None:

@@ -127,7 +127,7 @@ def test_a_cut_off_graph_setup_is_refused() -> None:
         ((b"\0" * 8, b"", b"\1" + b"\0" * 7, b"\0" * 4), b"", "payload offsets"),
         ((b"\0" * 8, b"", b"\1" + b"\0" * 7, b"\0" * 8), b"x", "payload offsets"),
         ((b"\1" + b"\0" * 7, b"", b"\1" + b"\0" * 7, b"\0" * 8), b"", "header offsets"),
-        ((b"\0" * 12, b"", b"\1" + b"\0" * 15, b"\0" * 12), b"", "do not rise"),
+        ((b"\0" * 12, b"", b"\1" + b"\0" * 15, b"\0" * 12), b"", "of a batch fall"),
     ],
 )
 def test_columns_that_do_not_fit_together(

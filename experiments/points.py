@@ -1,0 +1,81 @@
+"""Points of a study: each is measured once, kept as a file, and never measured again.
+
+A study is a list of points. What a point gives is written as JSON into the study's folder as soon
+as it is there, so a run that was stopped goes on where it stopped. Progress and the time that is
+left are told on stderr. Tables, pages and plots are made from the files alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One measurement: a name that can be a file's, and what it is a measurement of."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+def measure(
+    points: Sequence[Point],
+    run: Callable[..., Result],
+    folder: Path,
+    *,
+    force: bool = False,
+    say: Callable[[str], None] | None = None,
+) -> list[Result]:
+    """The results of all points, in order; only those without a file are run."""
+    say = say or _on_stderr
+    raw = folder / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    missing = [point for point in points if force or not _kept(raw, point)]
+    if len(missing) < len(points):
+        say(f"{len(points) - len(missing)} of {len(points)} points are there already")
+    started = time.monotonic()
+    for done, point in enumerate(missing):
+        spent = time.monotonic() - started
+        left = f", about {_duration(spent / done * (len(missing) - done))} left" if done else ""
+        say(f"[{done + 1}/{len(missing)}] {point.name}{left}")
+        _keep(raw, point, run(**point.parameters))
+    return [_kept(raw, point) or {} for point in points]
+
+
+def _kept(raw: Path, point: Point) -> Result | None:
+    """A point's result, unless it is missing, torn or of other parameters."""
+    try:
+        kept = json.loads((raw / f"{point.name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(kept, dict) or kept.get("parameters") != point.parameters:
+        return None
+    result: Result = kept["result"]
+    return result
+
+
+def _keep(raw: Path, point: Point, result: Result) -> None:
+    """Write beside and rename: a file is whole or not there."""
+    text = json.dumps({"parameters": point.parameters, "result": result}, indent=1)
+    staged = raw / f".{point.name}.{os.getpid()}"
+    staged.write_text(text + "\n", encoding="utf-8")
+    staged.replace(raw / f"{point.name}.json")
+
+
+def _on_stderr(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -1,0 +1,34 @@
+"""The studies by name, and how each is run from points to page."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+from experiments.points import Point, measure
+
+#: The module that measures, and the one that makes rows, page and plot of what was measured.
+STUDIES = {"1": ("experiments.study1", "experiments.study1_page")}
+
+
+def study(name: str, folder: Path, quick: bool, force: bool) -> list[dict[str, Any]]:
+    """Measure what is missing, then write rows, plot and page; returns the rows."""
+    measuring, showing = map(importlib.import_module, STUDIES[name])
+    folder.mkdir(parents=True, exist_ok=True)
+    points: list[Point] = measuring.points(quick)
+    results = measure(points, measuring.run, folder / f"study{name}", force=force)
+    return show(name, folder, quick, results, showing)
+
+
+def show(
+    name: str, folder: Path, quick: bool, results: list[dict[str, Any]], showing: Any
+) -> list[dict[str, Any]]:
+    """Everything that is made from raw results alone."""
+    rows: list[dict[str, Any]] = showing.rows(quick, results)
+    showing.plot(rows, folder)
+    text: str = showing.page(quick, results, rows, folder)
+    (folder / f"study{name}.md").write_text(text + "\n", encoding="utf-8")
+    (folder / f"study{name}.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    return rows

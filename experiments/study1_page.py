@@ -1,0 +1,200 @@
+"""The page of Study 1: Table 4.2 with the printed number, ours and the ratio."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, pstdev
+from typing import Any
+
+from experiments.page import number, ratio, table
+from experiments.points import Result
+from experiments.study1 import MEASURES, SCENARIOS, SYSTEMS, TITLE, points, printed
+
+Row = dict[str, Any]
+_ROUTERS = ("typical router", "most heavily loaded router")
+
+ERRATA = """
+- **N of baseball** (Table 4.1) is printed as 465, pairs and single teams; "all teams" makes 466.
+  A notification is about a game, so there are 435 disjoint categories, and that is what a
+  disjunctive table can hold at the most; the printed 465.0 counts the topics.
+- **N of traffic** is printed as 190 in Table 4.1 (stretches between two different exits), yet the
+  disjunctive table of Table 4.2 holds 210 (one-exit stretches included). We draw two different
+  exits, for subscriptions and notifications alike: 190 categories.
+- **Degree and depth** of baseball, 29 and 3, mean that a two-team subscription asks for the games
+  *between* the two teams, one node under both. That is what we simulate.
+- **Unicast, most loaded against typical.** In all three scenarios a subscriber sits at each router
+  and asks for something at random, so the copies on a link are in proportion to the subscribers
+  behind it, and the ratio of the most loaded to the typical router must be the same in all three.
+  The printed ratios are 73, 41 and 39. Ours agree with each other (see "checks").
+- **Disjunctive identifiers per subscription** follow from the shares: baseball 0.4 * 29 + 0.5 * 1 +
+  0.1 * 435 = 55.6 (printed 50.8); attribute-value (0.7 + 0.3 * 5)^5 = 51.5 where a category may
+  lack an attribute, (0.7 + 0.3 * 4)^5 = 24.8 where it may not (printed 21.8). We count categories
+  that lack attributes, because notifications lack them (probability 0.3 each). Ours are means
+  over what routers ask of each other, where a topic counts once for each router however many
+  subscribers want it; common topics, such as "all teams", therefore weigh less near the source.
+- **Attributes.** Section 4.1.1 gives notifications four attributes and subscriptions five; we give
+  both five. 4 values and a wildcard make 5^5 = 3125 topics, as printed.
+- **Topology.** The thesis's GT-ITM parameters are not printed. The number of hops from source to
+  subscribers scales unicast's and overlapping identifiers' load and cannot be reproduced exactly.
+"""
+
+
+def rows(quick: bool, results: list[Result]) -> list[Row]:
+    """Mean and spread over the runs for each measure, system, scenario and sort of router."""
+    gathered: dict[tuple[str, str, str], list[list[float]]] = defaultdict(list)
+    for point, result in zip(points(quick), results, strict=False):
+        if result:
+            where = (point.parameters["system"], point.parameters["scenario"])
+            for measure in MEASURES:
+                gathered[measure, *where].append(result[measure])
+    return [
+        _row(measure, system, scenario, sort, [run[sort] for run in gathered[key]])
+        for measure in MEASURES
+        for system in SYSTEMS
+        for scenario in SCENARIOS
+        for sort in (0, 1)
+        if (key := (measure, system, scenario)) in gathered
+        and (system != "unicast" or measure == MEASURES[0])
+    ]
+
+
+def _row(measure: str, system: str, scenario: str, sort: int, runs: list[float]) -> Row:
+    known = printed().get((measure, system, scenario))
+    return {
+        "measure": measure,
+        "system": system,
+        "scenario": scenario,
+        "router": _ROUTERS[sort],
+        "runs": len(runs),
+        "ours": mean(runs),
+        "spread": pstdev(runs),
+        "printed": None if known is None else known[sort],
+    }
+
+
+def checks(rows: list[Row]) -> dict[str, bool]:
+    """What Table 4.2 says of the systems relative to each other."""
+    ours = {(r["measure"], r["system"], r["scenario"], r["router"]): r["ours"] for r in rows}
+
+    def same(measure: str, one: str, other: str) -> bool:
+        return all(
+            ours[measure, one, s, router] == ours[measure, other, s, router]
+            for s in SCENARIOS
+            for router in _ROUTERS
+        )
+
+    def rising(measure: str, *systems: str) -> bool:
+        return all(
+            ours[measure, a, s, router] <= ours[measure, b, s, router]
+            for a, b in pairwise(systems)
+            for s in SCENARIOS
+            for router in _ROUTERS
+        )
+
+    return {
+        "F3 = disjunctive in notifications per link": same(MEASURES[0], "f3", "disjunctive-id"),
+        "F3 <= overlapping <= unicast in notifications per link": rising(
+            MEASURES[0], "f3", "overlapping-id", "unicast"
+        ),
+        "F3 = overlapping in identifiers per subscription": same(
+            MEASURES[1], "f3", "overlapping-id"
+        ),
+        "F3 = overlapping in identifiers per table": same(MEASURES[2], "f3", "overlapping-id"),
+        "F3 <= disjunctive in identifiers per table": rising(MEASURES[2], "f3", "disjunctive-id"),
+        "one identifier per notification in both multicasts": all(
+            ours[MEASURES[3], system, s, router] == 1.0
+            for system in ("overlapping-id", "disjunctive-id")
+            for s in SCENARIOS
+            for router in _ROUTERS
+        ),
+    }
+
+
+def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> str:
+    """The Markdown page."""
+    parameters = points(quick)[0].parameters
+    runs = min((row["runs"] for row in rows), default=0)
+    deliveries = sum(result["deliveries"] for result in results if result)
+    lines = [
+        f"# {TITLE}",
+        "",
+        f"Kulik 2004, section 4.1. Topology {parameters['topology']}, {runs} run(s) a scenario "
+        f"with different sources, {parameters['notifications']} notifications each; thesis: 1200 "
+        "routers, 20 runs, 1000 notifications. Counts, not timings: every number comes from "
+        "messages on links and from tables of routers in the simulator. The oracle has checked "
+        f"each of {number(deliveries)} deliveries, by brute force over what topics mean.",
+        "",
+        "Typical router: the mean over all links of the dissemination tree, or over all routers. "
+        "Most heavily loaded: the busiest link, the largest table, the router that is asked most. "
+        "± is the standard deviation over runs.",
+        "",
+    ]
+    for measure in MEASURES:
+        lines += [f"## {measure.replace('_', ' ').capitalize()}", "", _panel(rows, measure), ""]
+    held = checks(rows)
+    lines += [
+        "## Checks",
+        "",
+        *(f"- {name}: {'yes' if ok else '**no**'}" for name, ok in held.items()),
+    ]
+    lines += [f"- unicast, most loaded / typical: {_proportions(rows)}", ""]
+    return "\n".join([*lines, "![notifications per link](study1.png)", "", "## Errata", ERRATA])
+
+
+def _panel(rows: list[Row], measure: str) -> str:
+    titles = ["system, scenario"]
+    for router in _ROUTERS:
+        titles += [f"{router}: printed", "ours", "±", "ratio"]
+    found = {(r["system"], r["scenario"], r["router"]): r for r in rows if r["measure"] == measure}
+    lines = []
+    for system, scenario in sorted({key[:2] for key in found}, key=_in_order):
+        cells: list[Any] = [f"{system}, {scenario}"]
+        for router in _ROUTERS:
+            row = found[system, scenario, router]
+            cells += [
+                row["printed"],
+                row["ours"],
+                row["spread"],
+                ratio(row["ours"], row["printed"]),
+            ]
+        lines.append(cells)
+    return table(titles, lines)
+
+
+def _in_order(key: tuple[str, ...]) -> tuple[int, int]:
+    return SYSTEMS.index(key[0]), list(SCENARIOS).index(key[1])
+
+
+def _proportions(rows: list[Row]) -> str:
+    ours = {
+        (r["scenario"], r["router"]): r["ours"]
+        for r in rows
+        if r["measure"] == MEASURES[0] and r["system"] == "unicast"
+    }
+    found = (f"{s} {ours[s, _ROUTERS[1]] / ours[s, _ROUTERS[0]]:.1f}" for s in SCENARIOS)
+    return ", ".join(found)
+
+
+def plot(rows: list[Row], folder: Path) -> None:
+    """Notifications per link, by system, for the typical and the most loaded router."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, router in zip(figure.subplots(1, 2), _ROUTERS, strict=True):
+        for at, system in enumerate(SYSTEMS):
+            mine = {
+                r["scenario"]: r
+                for r in rows
+                if (r["measure"], r["system"], r["router"]) == (MEASURES[0], system, router)
+            }
+            places = [x + 0.2 * at for x in range(len(mine))]
+            axes.bar(places, [r["ours"] for r in mine.values()], 0.18, label=system)
+            axes.plot(places, [r["printed"] for r in mine.values()], "k_", markersize=9)
+        axes.set_yscale("log")
+        axes.set_xticks([x + 0.3 for x in range(len(SCENARIOS))], list(SCENARIOS))
+        axes.set_title(router, fontsize=10)
+    figure.axes[0].set_ylabel("notifications per link")
+    figure.axes[0].legend(fontsize=8, title="black: printed", title_fontsize=8)
+    figure.savefig(folder / "study1.png", dpi=110)
