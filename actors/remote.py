@@ -136,6 +136,10 @@ class RouterActor:
         self._host = self._member.host(incarnation, open_store).start()
         self._host.submit(lambda: None).result(_START_SECONDS)  # raises if it cannot start
         threading.Thread(target=_fall_with, args=(self._host,), daemon=True).start()
+        if not ray.get_runtime_context().was_current_actor_reconstructed:
+            # The first time, what is wrong with the addresses ends the start; later it may pass.
+            for name in plan.neighbors:
+                self._host.listen(name, Kind.ROUTER)
         asks = {name: ask_actor(plan.cluster, name, Kind.ROUTER) for name in plan.neighbors}
         self._wiring = Wiring(self._host, asks).start()
 

@@ -16,7 +16,12 @@ GRAPH = [(NEWS, ()), (SPORT, (NEWS,)), (BASEBALL, (SPORT,)), (WEATHER, (NEWS,))]
 
 def tell(text: str) -> None:
     """Progress."""
-    print(text, file=sys.stderr)
+    print(text, file=sys.stderr)  # noqa: T201
+
+
+def read(note: f3.Notification) -> None:
+    """What a subscriber does with a notification."""
+    print("everything:", note.body.decode())  # noqa: T201
 
 
 def main() -> None:
@@ -26,9 +31,7 @@ def main() -> None:
         cluster.load_graph("r0", GRAPH)
         with cluster.client("r3") as readers, cluster.client("r1") as press:
             # By callback: in the client's thread, so it should be quick.
-            everything = readers.subscriber(
-                "everything", on_notification=lambda note: print("everything:", note.body.decode())
-            )
+            everything = readers.subscriber("everything", on_notification=read)
             # By iteration, or one by one.
             sport = readers.subscriber("sport")
             everything.subscribe("r0", NEWS)
@@ -37,12 +40,12 @@ def main() -> None:
             publisher = press.publisher("press")
             publisher.publish("r0", [WEATHER], b"rain at six")  # in the log when it returns
             publisher.publish("r0", [BASEBALL], b"home wins in the ninth")
-            print("sport:", sport.get(timeout=10).body.decode())
+            print("sport:", sport.get(timeout=10).body.decode())  # noqa: T201
 
             try:
                 sport.subscribe("r0", 99)
             except f3.RefusedError as error:
-                print("refused:", error)
+                print("refused:", error)  # noqa: T201
 
 
 if __name__ == "__main__":
