@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import ray
 
@@ -36,6 +36,10 @@ from routing.registry import protocol as find_protocol
 from topology.overlay import Overlay, TopologyError
 from topology.overlay import overlay as make_overlay
 from topology.paths import next_hops
+
+if TYPE_CHECKING:
+    from actors.preprocessors import RemotePreprocessor
+    from preprocess.language import Language
 
 Topology = Overlay | Iterable[tuple[str, str]]
 Progress = Callable[[str], None]
@@ -96,6 +100,7 @@ class Cluster:
         self._progress = progress or (lambda _: None)
         self._actors: dict[Address, Any] = {}
         self._hosts: list[Any] = []
+        self._authorities: dict[Address, Any] = {}
         self._clients: list[Client] = []
         self._owns_ray = False
         self._scratch: str | None = None
@@ -251,6 +256,7 @@ class Cluster:
         for actor in actors:
             ray.kill(actor, no_restart=True)
         self._hosts.clear()
+        self._authorities.clear()
         self._actors.clear()
 
     # -- supervision ---------------------------------------------------------------------
@@ -281,6 +287,30 @@ class Cluster:
         made = shell.options(num_cpus=0, max_restarts=0).remote(self.name, edge, name, record)
         self._hosts.append(made)
         return made
+
+    def authority(self, namespace: Address) -> Any:
+        """The actor that orders the changes of a namespace's content graph; made when needed."""
+        from actors.preprocessors import AuthorityActor
+
+        self._must_be_root(namespace)
+        if namespace not in self._authorities:
+            shell = ray.remote(AuthorityActor).options(num_cpus=0, max_restarts=-1)
+            folder = self._store_plan(namespace).directory
+            self._authorities[namespace] = shell.remote(self.name, namespace, folder)
+            self._hosts.append(self._authorities[namespace])
+        return self._authorities[namespace]
+
+    def preprocessor(self, namespace: Address, language: Language[Any, Any]) -> RemotePreprocessor:
+        """A preprocessor of a namespace in an actor of its own; there may be many.
+
+        In this process instead: `embedded(language, cluster.authority(namespace))`.
+        """
+        from actors.preprocessors import PreprocessorActor, RemotePreprocessor
+
+        shell = ray.remote(PreprocessorActor).options(num_cpus=0)
+        made = shell.remote(language, self.authority(namespace))
+        self._hosts.append(made)
+        return RemotePreprocessor(made)
 
     def insert_node(
         self,
@@ -319,10 +349,13 @@ class Cluster:
         }
 
     def _administer(self, namespace: Address, events: Sequence[InsertNode | RemoveNode]) -> None:
+        self._must_be_root(namespace)
+        administer(self.name, namespace, events)
+
+    def _must_be_root(self, namespace: Address) -> None:
         if namespace not in self.rendezvous:
             known = ", ".join(self.rendezvous)
             raise ProtocolError(f"{namespace!r} is no rendezvous point (there are: {known})")
-        administer(self.name, namespace, events)
 
     def _actor(self, address: Address) -> Any:
         actor = self._actors.get(address)

@@ -16,12 +16,12 @@ GRAPH = [(NEWS, ()), (SPORT, (NEWS,)), (BASEBALL, (SPORT,)), (WEATHER, (NEWS,))]
 
 def tell(text: str) -> None:
     """Progress."""
-    print(text, file=sys.stderr)  # noqa: T201
+    print(text, file=sys.stderr)
 
 
 def read(note: f3.Notification) -> None:
     """What a subscriber does with a notification."""
-    print("everything:", note.body.decode())  # noqa: T201
+    print("everything:", note.body.decode())
 
 
 def main() -> None:
@@ -40,12 +40,12 @@ def main() -> None:
             publisher = press.publisher("press")
             publisher.publish("r0", [WEATHER], b"rain at six")  # in the log when it returns
             publisher.publish("r0", [BASEBALL], b"home wins in the ninth")
-            print("sport:", sport.get(timeout=10).body.decode())  # noqa: T201
+            print("sport:", sport.get(timeout=10).body.decode())
 
             try:
                 sport.subscribe("r0", 99)
             except f3.RefusedError as error:
-                print("refused:", error)  # noqa: T201
+                print("refused:", error)
 
 
 if __name__ == "__main__":

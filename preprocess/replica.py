@@ -80,6 +80,11 @@ class Authority:
         """How many changes there were."""
         return len(self._log)
 
+    @property
+    def next_node(self) -> NodeId:
+        """The identifier that the next new topic will have."""
+        return self._next
+
     def propose(self, proposal: Proposal) -> Sequence[Change]:
         """Take a proposal if it is for the current version; the changes since the proposer's."""
         if proposal.version == self.version:
