@@ -21,9 +21,11 @@ class Commands:
         self._waiting: deque[tuple[Command, Future[Any] | None]] = deque()
         self._finished: list[tuple[Future[Any], Any, Exception | None]] = []
         self._woken = False
-        self.socket, self._waker = socket.socketpair()
-        self.socket.setblocking(False)
+        self._socket, self._waker = socket.socketpair()
+        self._socket.setblocking(False)
         self._waker.setblocking(False)
+        #: What a loop polls to be woken.
+        self.wakeup = self._socket.fileno()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -51,11 +53,12 @@ class Commands:
 
     # -- in the loop ---------------------------------------------------------------------
 
-    def run(self, most: int) -> None:
-        """Run what waits, up to so many."""
-        with contextlib.suppress(BlockingIOError):
-            self.socket.recv(4096)
-        self._woken = False  # before looking: whoever adds something from now on wakes again
+    def run(self, most: int, woken: bool) -> None:
+        """Run what waits, up to so many; `woken` says that the wake-up socket has been rung."""
+        if woken:
+            with contextlib.suppress(BlockingIOError):
+                self._socket.recv(4096)
+            self._woken = False  # before looking: whoever adds something from now on rings again
         for _ in range(min(len(self._waiting), most)):
             command, future = self._waiting.popleft()
             if future is None:
@@ -91,5 +94,5 @@ class Commands:
 
     def close(self) -> None:
         """Close the sockets."""
-        self.socket.close()
+        self._socket.close()
         self._waker.close()

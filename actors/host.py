@@ -201,23 +201,24 @@ class RouterHost:
         self._perform()
 
     def _turn(self) -> None:
-        readable = self._wait()
+        ready = self._wait()
         self._now = time.monotonic()
         if self._gatekeeper is not None:
             self._gatekeeper.answer()
-        self._observe_links()
-        self._commands.run(_TURN_COMMANDS)
-        for link in readable:
-            self._read(link)
+        self._observe_links(ready)
+        self._commands.run(_TURN_COMMANDS, woken=self._commands.wakeup in ready)
+        for link in list(self._links.values()):
+            if link.pull in ready:
+                self._read(link)
         due = self.router.next_timeout()
         if due is not None and due <= self._now:
             self.take(Tick())
         self._perform()
 
-    def _wait(self) -> list[Link]:
-        """Wait until something is due; returns the links with frames to read."""
+    def _wait(self) -> set[Any]:
+        """Wait until something is due; returns the sockets with something to read."""
         held = self._held_back()
-        wanted: list[tuple[Any, int]] = [(self._commands.socket, zmq.POLLIN)]
+        wanted: list[tuple[Any, int]] = [(self._commands.wakeup, zmq.POLLIN)]
         if self._gatekeeper is not None:
             wanted.append((self._gatekeeper.socket, zmq.POLLIN))
         for link in self._links.values():
@@ -228,8 +229,7 @@ class RouterHost:
                     wanted.append((link.push, zmq.POLLOUT))
             if link.neighbor not in held:
                 wanted.append((link.pull, zmq.POLLIN))
-        ready = {found for found, _ in zmq.zmq_poll(wanted, self._patience())}
-        return [link for link in self._links.values() if link.pull in ready]
+        return {found for found, _ in zmq.zmq_poll(wanted, self._patience())}
 
     def _patience(self) -> int:
         """Milliseconds until something is due of itself."""
@@ -245,11 +245,11 @@ class RouterHost:
 
     # -- what comes in -------------------------------------------------------------------
 
-    def _observe_links(self) -> None:
-        now_ns = time.time_ns()
+    def _observe_links(self, ready: set[Any]) -> None:
         for link in list(self._links.values()):
-            for up in link.observe(now_ns):
-                self._tell(link, up)
+            if link.replaced or link.pull_monitor in ready or link.push_monitor in ready:
+                for up in link.observe(time.time_ns()):
+                    self._tell(link, up)
             self._look_after(link)
 
     def _tell(self, link: Link, up: bool) -> None:

@@ -97,6 +97,8 @@ class Link:
         self.down_since: float | None = None
         self.target: tuple[str, bytes] | None = None
         self._connecting_since = 0.0
+        #: Whether the socket was closed under a link that may have been up.
+        self.replaced = False
         self._context, self._options, self._keys = context, options, keys
         self.pull = self._socket(zmq.PULL)
         if keys is not None:
@@ -159,16 +161,19 @@ class Link:
             _close(self.push, self.push_monitor)
         self.push = self.push_monitor = self.target = None
         self.blocked = False
+        self.replaced = True
 
     def observe(self, now_ns: int) -> list[bool]:
         """What has happened to the link since the last time: true for up, false for down."""
         for event in _events(self.pull_monitor):
             admitted = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
             self.counts["callers_admitted" if admitted else "callers"] += 1
-        if self.push_monitor is None:
-            return [False] if self._went_down() else []
         news: list[bool] = []
-        for event in _events(self.push_monitor):
+        if self.replaced:
+            self.replaced = False
+            if self._went_down():
+                news.append(False)
+        for event in () if self.push_monitor is None else _events(self.push_monitor):
             if self._went_down():
                 news.append(False)
             if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
