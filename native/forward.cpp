@@ -69,6 +69,7 @@ void Memory::forget() {
   if (!size_) return;
   size_ = 0;
   words_.clear();
+  if (words_.capacity() > WORDS_MAX / 16) words_.shrink_to_fit();
   cells_.assign(CELLS_MIN, Cell{0, 0});  // small again: a busy table forgets often
 }
 

@@ -57,8 +57,7 @@ void Graph::keep_lowest(Indexes& nodes) {
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(), gone), nodes.end());
 }
 
-// The notes of all marked nodes above this one, on paths that do not pass through another, put
-// together bit by bit. Depth first; whatever is met is marked, so that no node is met twice.
+// Depth first: the bits of a node are known once those of all its parents are.
 u32 Graph::noted_above(Index start) {
   u32 bits = 0;
   path_.assign(1, {start, 0, 0});

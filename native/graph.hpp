@@ -68,6 +68,9 @@ class Graph {
     marks_[node] = epoch_;
     notes_[node] = what;
   }
+  // The notes of all marked nodes above this one, on paths that do not pass through another, put
+  // together bit by bit. Whatever is met is marked, so that no later call goes there again.
+  u32 noted_above(Index start);
   // Different for every walk.
   u64 walk() const { return walks_; }
 
@@ -88,7 +91,6 @@ class Graph {
   Indexes look_up(const std::vector<u32>& others) const;
   bool fits(const Indexes& above, const Indexes& below);
   bool uncovered(const Indexes& above, const Indexes& below);
-  u32 noted_above(Index start);
   void drop_ancestors(Index node, Indexes& wanted);
   void link(Index parent, Index child);
   void unlink_all(List& list, const Indexes& others);

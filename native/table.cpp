@@ -194,6 +194,9 @@ bool Table::detach(Index node, u32 neighbor) {
   if (!holds(node, neighbor)) return false;
   lowest_held(node, neighbor, exposed_);
   find_affected(node, neighbor);
+  unmark_all();
+  if (exposed_.size() <= BITS)
+    for (size_t k = 0; k < exposed_.size(); ++k) note(exposed_[k], u32(1) << k);
   for (size_t k = 0; k < affected_.size(); ++k) {
     prefetch(affected_, k);
     expose(node, affected_[k], neighbor);
@@ -228,13 +231,18 @@ void Table::find_affected(Index node, u32 neighbor) {
 void Table::expose(Index node, Index below, u32 neighbor) {
   const Span span = label(below, neighbor);
   label_.clear();
-  for (u32 k = 0; k < span.size; ++k)
-    if (span.data[k] != node) label_.push_back(span.data[k]);
+  u32 hidden = 0;
+  for (u32 k = 0; k < span.size; ++k) {
+    if (span.data[k] == node) continue;
+    label_.push_back(span.data[k]);
+    if (exposed_.size() <= BITS) hidden |= noted_above(span.data[k]);
+  }
   const bool alone = label_.empty();
-  label_.insert(label_.end(), exposed_.begin(), exposed_.end());
-  if (!alone && !exposed_.empty()) {
+  for (size_t k = 0; k < exposed_.size(); ++k)
+    if (k >= BITS || !(hidden >> k & 1)) label_.push_back(exposed_[k]);
+  if (!alone) {
     sort_by_id(label_);
-    keep_lowest(label_);
+    if (exposed_.size() > BITS) keep_lowest(label_);
   }
   set_label(below, neighbor, label_);
 }

@@ -81,6 +81,7 @@ class Table : public Graph {
   bool accounts() const;
 
  private:
+  static constexpr size_t BITS = 32;  // of a note: more exposed nodes take the long way
   static constexpr u32 HELD = 1, SHADOWED = 2, OPEN = 4;  // notes of a survey
 
   void set_label(Index node, u32 neighbor, const Indexes& label);

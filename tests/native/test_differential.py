@@ -7,6 +7,8 @@ from collections import Counter
 
 import pytest
 
+from routing.messages import Setup
+from routing.table import LabelTable, Table
 from tests.native.histories import History
 
 native = pytest.importorskip("routing.native", reason="the compiled table was not built")
@@ -48,6 +50,33 @@ def test_large_graphs() -> None:
 
 def test_more_neighbors_than_bits_in_a_word() -> None:
     run(range(2), nodes=40, neighbors=150, steps=3000, check_every=300)
+
+
+@pytest.mark.parametrize("roots", [1, 2, 31, 32, 33, 40, 70])
+def test_more_above_than_bits_in_a_word(roots: int) -> None:
+    """A node below many, given up: some come into the labels beneath, some were there already."""
+    above = tuple(range(100, 100 + roots))
+    half = above[: (roots + 1) // 2]
+    setups = [Setup(root, (), ()) for root in above]
+    setups += [Setup(1, half, ()), Setup(2, above, ()), Setup(3, (1, 2), ())]
+    tables: list[Table] = [LabelTable(), native.NativeTable()]
+    for table in tables:
+        for setup in setups:
+            table.insert(setup)
+            table.attach(setup.node, "b")
+            if setup.node != 3:
+                table.attach(setup.node, "a")
+        assert table.route((3,))["a"] == (1, 2)
+        table.detach(2, "a")
+        assert table.route((3,))["a"] == (1, *above[len(half) :])
+        assert table.route((2,))["a"] == above
+        table.detach(2, "b")
+        table.remove(2)
+        table.insert(Setup(2, above, (3,)))
+        table.detach(1, "a")
+        assert table.route((3,)) == {"a": above, "b": (3,)}
+        table.check()
+    assert tables[0].size() == tables[1].size()
 
 
 @pytest.mark.slow
