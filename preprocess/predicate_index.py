@@ -311,8 +311,13 @@ def bounds(kind: Kind, demand: Constraint) -> tuple[float, float, bool]:
         return _text_bounds(kind, first, end, one)
     last = kind.before(end)
     low, high = kind.scale(first), kind.scale(last)
-    sure = (first == kind.bottom or low == first) and (end == kind.top or high == last)
+    sure = (first == kind.bottom or _alone(first)) and (end == kind.top or _alone(last))
     return low, high, one and sure
+
+
+def _alone(value: float) -> bool:
+    """Whether no other value of its type has the same number: not so for very large integers."""
+    return isinstance(value, float) or abs(value) < 2**53
 
 
 def _text_bounds(kind: String, first: str, end: Any, one: bool) -> tuple[float, float, bool]:

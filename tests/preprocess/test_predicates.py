@@ -101,6 +101,15 @@ def test_agrees_with_brute_force(world, seed):
     laws.check_language(LANGUAGE, *world, seed)
 
 
+def test_large_integers_are_not_rounded():
+    """2**60 + 1 and 2**60 are one float."""
+    topics = [LANGUAGE.parse(f"volume in 0..{2**60}"), LANGUAGE.parse(f"volume > {2**60}")]
+    preprocessor = laws.grown(LANGUAGE, topics)
+    assert preprocessor.notification({"volume": 2**60 + 1}).nodes == (1,)
+    assert preprocessor.notification({"volume": 2**60}).nodes == (0,)
+    assert preprocessor.notification({"volume": 2**53 + 1}).nodes == (0,)
+
+
 # -- covering is exact but for suffixes and substrings -----------------------------------------
 
 SMALL = Predicates({"n": "int", "b": "bool", "m": "int"})
