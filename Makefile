@@ -39,4 +39,4 @@ types: setup
 check: lint types test
 
 clean:
-	rm -rf build *.egg-info routing/_native.*.so $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build *.egg-info routing/_native.*.so experiments/_opponents.*.so $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

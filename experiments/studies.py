@@ -10,7 +10,12 @@ from typing import Any
 from experiments.points import Point, measure
 
 #: The module that measures, and the one that makes rows, page and plot of what was measured.
-STUDIES = {"1": ("experiments.study1", "experiments.study1_page")}
+STUDIES = {
+    "1": ("experiments.study1", "experiments.study1_page"),
+    "2": ("experiments.study2", "experiments.study2"),
+    "3": ("experiments.study3", "experiments.study3"),
+    "4": ("experiments.study4", "experiments.study4"),
+}
 
 
 def study(name: str, folder: Path, quick: bool, force: bool) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from routing.content_graph import ContentGraph
 from workloads.kinds import ContentKind
+from workloads.kinds.lookup import DenseKind
 from workloads.population import Population
 from workloads.reader import Workload
 from workloads.scenario import Scenario, load_scenario
@@ -68,8 +69,12 @@ class Work:
 
     def matching(self, notices: Ints) -> Bools:
         """By brute force: whether each node (row) matches each notice (column)."""
-        match = matcher(self.scenario)
+        match = self.matcher()
         return np.array([match(code, notices) for code in self.topics.tolist()])
+
+    def matcher(self) -> Matcher:
+        """What matches what, by brute force."""
+        return matcher(self.scenario)
 
     def categories(self) -> Ints:
         """Every notice that there can be, by its code: the disjoint categories."""
@@ -120,6 +125,9 @@ def matcher(scenario: Scenario) -> Matcher:
     if scenario.kind == "attribute-value":
         base, digits = content.values + 1, content.attributes
         return lambda topic, notices: _agree(topic, notices, base, digits)
+    kind = scenario.content_kind()
+    if isinstance(kind, DenseKind):
+        return lambda topic, notices: kind.matches(np.array([topic]), notices)[0]
     raise ValueError(f"no brute force for content kind {scenario.kind!r}")
 
 

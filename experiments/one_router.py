@@ -1,0 +1,353 @@
+"""One router with ten neighbours, its table alone, timed (Kulik 2004, sections 4.2 to 4.4).
+
+Every system takes the same subscriptions from the same neighbours and forwards the same
+notifications; brute force says which neighbours are due each, and every system must agree.
+
+All are compiled: F3 is `routing.native`, the others are `experiments.opponents`. Timed is CPU time
+of this thread. A subscription is timed as the router meets it: for F3 the insertion of a node that
+is new, the set-up for the neighbour, and the label; for the lists all identifiers of the
+subscription; for SIENA its part of building the table. A notification is timed in batches of all
+notifications, the first time that the table sees them, up to the batch that each neighbour is
+sent, bodies of 100 bytes included.
+"""
+
+from __future__ import annotations
+
+import gc
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from itertools import product
+from time import thread_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.opponents import Filters, Lists, Messages, Op, Siena, gather, offsets_of
+from experiments.points import Result
+from experiments.work import Ints, Work
+from routing.batch import Batch
+from routing.messages import Setup
+from routing.native import NativeTable
+
+NEIGHBORS = 10
+_NAMES = tuple(f"neighbor-{k}" for k in range(NEIGHBORS))
+_ROUTER = "router"
+_BODY = b"x" * 100
+
+Due = NDArray[np.uint64]
+"""Per notification, the neighbours that are due it, as bits."""
+
+
+class System(ABC):
+    """A table under test."""
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+
+    @abstractmethod
+    def subscribe(self) -> float:
+        """Take all subscriptions; returns the seconds it took."""
+
+    @abstractmethod
+    def forward(self) -> tuple[float, Due]:
+        """Forward all notifications; the seconds it took, and who is due each."""
+
+    @abstractmethod
+    def memory(self) -> int:
+        """The bytes of the table."""
+
+    def identifiers(self) -> float:
+        """Identifiers that one notification brings, on average."""
+        return 1.0
+
+    def _bodies(self) -> tuple[bytes, bytes]:
+        """Offsets and bytes of all bodies."""
+        count = len(self.work.notices)
+        return (np.arange(count + 1, dtype=np.uint32) * len(_BODY)).tobytes(), _BODY * count
+
+
+class F3(System):
+    """F3's compiled table; set-ups and headers come from a table above it."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(work)
+        self.table, self._above = NativeTable(), NativeTable()
+        for node in work.graph().topological():
+            self._above.insert(Setup(node, tuple(sorted(work.parents[node])), ()))
+        self._steps = self._draw()
+        self._batch = self._publications()
+
+    def _draw(self) -> list[tuple[int, str, Setup | None, bool]]:
+        """Each subscription with its set-up, if the node is new to the router."""
+        steps: list[tuple[int, str, Setup | None, bool]] = []
+        met: set[int] = set()
+        held: set[tuple[int, int]] = set()
+        pairs = zip(self.work.nodes.tolist(), self.work.routers.tolist(), strict=True)
+        for node, router in pairs:
+            setup = None
+            if node not in met:
+                met.add(node)
+                (setup,) = self._above.setups(node, _ROUTER)
+                self._above.attach(node, _ROUTER)
+            steps.append((node, _NAMES[router], setup, (node, router) not in held))
+            held.add((node, router))
+        return steps
+
+    def _publications(self) -> Batch:
+        headers = self.work.headers(self.work.notices)
+        rows = ((header, at + 1, _BODY) for at, header in enumerate(headers))
+        return self._above.route_batch(Batch.of(rows)).batches.get(_ROUTER, Batch.of(()))
+
+    def subscribe(self) -> float:
+        return timed(lambda: _attach_all(self.table, self._steps))
+
+    def forward(self) -> tuple[float, Due]:
+        routed = []
+        seconds = timed(lambda: routed.append(self.table.route_batch(self._batch)))
+        due = np.zeros(len(self.work.notices), dtype=np.uint64)
+        for name, batch in routed[0].batches.items():
+            at = np.frombuffer(batch.positions, dtype=np.uint64).astype(np.int64) - 1
+            due[at] |= np.uint64(1 << _NAMES.index(name))
+        return seconds, due
+
+    def memory(self) -> int:
+        return self.table.bytes()
+
+    def identifiers(self) -> float:
+        return len(self._batch.nodes) / 4 / max(len(self._batch), 1)
+
+
+def _attach_all(table: NativeTable, steps: list[tuple[int, str, Setup | None, bool]]) -> None:
+    for node, neighbor, setup, new in steps:
+        if setup is not None:
+            table.insert(setup)
+        if new:
+            table.setups(node, neighbor)
+        table.attach(node, neighbor)
+
+
+class ContentList(System):
+    """A header lists every node that covers the notification; a subscription is one node."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(work)
+        self.lists = Lists()
+        self._ids = [np.uint32(node).tobytes() for node in range(len(work.topics))]
+        covering = work.matching(work.notices).T
+        self._offsets = offsets_of(covering.sum(axis=1))
+        self._nodes = covering.nonzero()[1].astype(np.uint32)
+
+    def subscribe(self) -> float:
+        ids = [self._ids[node] for node in self.work.nodes.tolist()]
+        routers = self.work.routers.tolist()
+        return timed(lambda: _subscribe_all(self.lists, ids, routers))
+
+    def forward(self) -> tuple[float, Due]:
+        columns, found = (self._offsets.tobytes(), self._nodes.tobytes()), list[bytes]()
+        bodies = self._bodies()
+
+        def route() -> None:
+            found.append(self.lists.route(*columns))
+            gather(found[0], NEIGHBORS, *columns, *bodies)
+
+        return timed(route), np.frombuffer(found[0], dtype=np.uint64)
+
+    def memory(self) -> int:
+        return self.lists.bytes()
+
+    def identifiers(self) -> float:
+        return len(self._nodes) / len(self.work.notices)
+
+
+class Disjunctive(ContentList):
+    """A subscription is all its categories; a header is one."""
+
+    def __init__(self, work: Work) -> None:
+        System.__init__(self, work)
+        self.lists = Lists()
+        covered = categories_of(work)
+        self._ids = [covered(code).astype(np.uint32).tobytes() for code in work.topics.tolist()]
+        self._nodes = work.notices.astype(np.uint32)
+        self._offsets = np.arange(len(self._nodes) + 1, dtype=np.uint32)
+
+
+def _subscribe_all(lists: Lists, ids: list[bytes], neighbors: list[int]) -> None:
+    for each, neighbor in zip(ids, neighbors, strict=True):
+        lists.subscribe(each, neighbor)
+
+
+def categories_of(work: Work) -> Callable[[int], Ints]:
+    """The codes of all notices that a topic's code covers."""
+    content = work.scenario.content
+    if work.scenario.kind != "attribute-value":
+        every = work.categories()
+        match = work.matcher()
+        return lambda topic: every[match(topic, every)]
+    base = content.values + 1
+    free = range(base) if content.appears < 1 else range(1, base)
+
+    def covered(topic: int) -> Ints:
+        codes = np.zeros(1, dtype=np.int64)
+        for place in range(content.attributes):
+            digit = topic // base**place % base
+            options = np.array([digit] if digit else list(free), dtype=np.int64) * base**place
+            codes = (codes[:, None] + options[None, :]).ravel()
+        return codes
+
+    return covered
+
+
+class Counting(System):
+    """SIENA's forwarding; a filter per subscription, identical ones kept apart or merged."""
+
+    merge = False
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(work)
+        filters, messages, names = in_siena(work)
+        self._filters, self._messages = filters, messages.columns()
+        self.siena = Siena(NEIGHBORS, names, [], self.merge)
+
+    def subscribe(self) -> float:
+        def build() -> None:
+            self._filters.add_to(self.siena)
+            self.siena.build()
+
+        return timed(build)
+
+    def forward(self) -> tuple[float, Due]:
+        matched = self.siena.match(*self._messages, 10)
+        bits = [sum(1 << interface for interface in interfaces) for interfaces in matched]
+        due = np.array(bits, dtype=np.uint64)
+        packed, bodies = due.tobytes(), self._bodies()
+
+        def route() -> None:
+            self.siena.count(*self._messages, 10)
+            gather(packed, NEIGHBORS, *self._messages[:2], *bodies)
+
+        return timed(route), due
+
+    def memory(self) -> int:
+        return self.siena.bytes()
+
+
+class MergedCounting(Counting):
+    """The same with identical filters merged, as an engineer would."""
+
+    merge = True
+
+
+def in_siena(work: Work) -> tuple[Filters, Messages, int]:
+    """Subscriptions as filters, notifications as messages, and how many names there are.
+
+    Name 0 is in every message with the value 1, and is the constraint of topics that want all.
+    """
+    topics = [_filter(work, code) for code in work.topics.tolist()]
+    chosen = [topics[node] for node in work.nodes.tolist()]
+    sizes = np.array([len(each) for each in chosen])
+    flat = np.array([c for each in chosen for c in each], dtype=np.int64).reshape(-1, 3)
+    filters = Filters(
+        work.routers.astype(np.uint32),
+        offsets_of(sizes),
+        flat[:, 0].astype(np.uint32),
+        flat[:, 1].astype(np.uint8),
+        flat[:, 2].astype(np.int32),
+    )
+    told = [[(0, 1), *_attributes(work, code)] for code in work.notices.tolist()]
+    pairs = np.array([a for each in told for a in each], dtype=np.int64).reshape(-1, 2)
+    messages = Messages(
+        offsets_of(np.array([len(each) for each in told])),
+        pairs[:, 0].astype(np.uint32),
+        np.zeros(len(pairs), dtype=np.uint8),
+        pairs[:, 1].astype(np.int32),
+    )
+    return filters, messages, 1 + int(max(flat[:, 0].max(), pairs[:, 0].max()))
+
+
+def _filter(work: Work, code: int) -> list[tuple[int, int, int]]:
+    """A topic's constraints: teams it is about, ends of a stretch, values of attributes."""
+    content, equal = work.scenario.content, int(Op.INT_EQUAL)
+    if work.scenario.kind == "ranges":
+        low, high = divmod(code, content.exits)
+        return [(1, int(Op.INT_LESS), high + 1), (2, int(Op.INT_GREATER), low - 1)]
+    if work.scenario.kind == "baseball":
+        teams = [code - 1] if 0 < code <= content.teams else []
+        if code > content.teams:
+            teams = list(divmod(code - 1 - content.teams, content.teams))
+        return [(1 + team, equal, 1) for team in teams] or [(0, equal, 1)]
+    found = [(1 + at, equal, value) for at, value in enumerate(_digits(work, code)) if value]
+    return found or [(0, equal, 1)]
+
+
+def _attributes(work: Work, code: int) -> list[tuple[int, int]]:
+    content = work.scenario.content
+    if work.scenario.kind == "ranges":
+        low, high = divmod(code, content.exits)
+        return [(1, low), (2, high)]
+    if work.scenario.kind == "baseball":
+        return [(1 + team, 1) for team in divmod(code - 1 - content.teams, content.teams)]
+    return [(1 + at, value) for at, value in enumerate(_digits(work, code)) if value]
+
+
+def _digits(work: Work, code: int) -> list[int]:
+    base = work.scenario.content.values + 1
+    return [code // base**place % base for place in range(work.scenario.content.attributes)]
+
+
+SYSTEMS: dict[str, type[System]] = {
+    "f3": F3,
+    "content-list": ContentList,
+    "disjunctive-id": Disjunctive,
+    "siena": Counting,
+    "siena-merged": MergedCounting,
+}
+
+
+def measure(system: str, work: Work) -> Result:
+    """Subscribe everybody, forward everything, and have brute force agree."""
+    table = SYSTEMS[system](work)
+    subscribing = table.subscribe()
+    forwarding, due = table.forward()
+    expected = brute_force(work)
+    wrong = np.flatnonzero(due != expected)
+    if len(wrong):
+        raise AssertionError(
+            f"{system}: notification {wrong[0]} is due at {expected[wrong[0]]:b}, "
+            f"not at {due[wrong[0]]:b} (neighbours as bits)"
+        )
+    return {
+        "us_per_subscription": 1e6 * subscribing / len(work.nodes),
+        "us_per_notification": 1e6 * forwarding / len(work.notices),
+        "kilobytes": table.memory() / 1000,
+        "ids_per_notification": table.identifiers(),
+        "topics": len(work.topics),
+        "due": float(sum(int(bits).bit_count() for bits in due.tolist()) / len(due)),
+    }
+
+
+def brute_force(work: Work) -> Due:
+    """Who is due what, from what topics mean."""
+    matching = work.matching(work.notices)
+    due = np.zeros(len(work.notices), dtype=np.uint64)
+    for router in range(NEIGHBORS):
+        held = np.unique(work.nodes[work.routers == router])
+        if len(held):
+            due |= matching[held].any(axis=0).astype(np.uint64) << np.uint64(router)
+    return due
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Seconds of this thread's CPU time; garbage collection is off meanwhile."""
+    gc.collect()
+    gc.disable()
+    try:
+        start = thread_time()
+        action()
+        return thread_time() - start
+    finally:
+        gc.enable()
+
+
+def grid(**axes: list[object]) -> list[dict[str, object]]:
+    """All combinations of parameters, the last axis fastest."""
+    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
