@@ -88,6 +88,11 @@ class NativeTable(Table):
 
     # -- for experiments and tests -------------------------------------------------------
 
+    @property
+    def graph(self) -> ContentGraph:
+        """A copy of the content graph."""
+        return _graph({node: (above, below) for node, above, below, _ in self._table.dump()})
+
     def size(self) -> dict[str, int]:
         nodes, edges, subscriptions, labels = self._table.size()
         return {"nodes": nodes, "edges": edges, "subscriptions": subscriptions, "labels": labels}
@@ -98,8 +103,7 @@ class NativeTable(Table):
 
     def check(self) -> None:
         """Assert the label invariant by its definition, and that no memory is lost."""
-        dump = self._table.dump()
-        graph = _graph({node: (parents, children) for node, parents, children, _ in dump})
+        dump, graph = self._table.dump(), self.graph
         held: dict[Neighbor, set[NodeId]] = {}
         for node, _, _, labels in dump:
             for neighbor in labels:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 from routing import messages
 from routing.api import (
@@ -167,15 +168,12 @@ class Chart:
         assert isinstance(router, TreeRouter)
         return router.namespace(self.root)
 
-    def table(self, address: Address) -> GraphTable:
-        table = self.space(address).table
-        assert isinstance(table, GraphTable)
-        return table
+    def table(self, address: Address) -> Any:
+        """A table with a graph, compiled or not."""
+        return self.space(address).table
 
     def labels(self, address: Address) -> str:
-        table = self.table(address)
-        assert isinstance(table, LabelTable)
-        return labels(table)
+        return labels(self.table(address))
 
     def edges(self, address: Address) -> str:
         return edges(self.table(address))

@@ -32,7 +32,7 @@ class Mutant:
     owner: type
     name: str
     function: Callable[..., Any]
-    protocol: str = "f3"
+    protocol: str = "f3-python"
 
     def apply(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(self.owner, self.name, self.function)

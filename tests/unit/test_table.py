@@ -19,8 +19,10 @@ NEIGHBORS = ("", "a", "b", "c")
 TABLES = {
     name: cls.table
     for name, cls in protocols().items()
-    if issubclass(cls, TreeRouter) and issubclass(cls.table, GraphTable)
+    if issubclass(cls, TreeRouter) and (issubclass(cls.table, GraphTable) or name == "f3")
 }
+#: F3's two tables, which are one where nothing was compiled.
+LABELS = sorted({TABLES["f3"], LabelTable}, key=lambda table: table.__name__)
 
 
 def lowest(sets: Sets, nodes: set[int]) -> set[int]:
@@ -138,8 +140,9 @@ def test_random_histories(name: str) -> None:
     assert {what for what in wanted if reached[what] < 50} == set(), reached
 
 
-def test_a_header_with_a_node_that_is_not_here_is_counted() -> None:
-    table = LabelTable()
+@pytest.mark.parametrize("kind", LABELS)
+def test_a_header_with_a_node_that_is_not_here_is_counted(kind: type[Table]) -> None:
+    table = kind()
     table.insert(Setup(1, (), ()))
     table.attach(1, "a")
     routed = table.route_batch(Batch.of([((1, 7), 3, b"x"), ((7,), 4, b"y")]))
@@ -147,16 +150,18 @@ def test_a_header_with_a_node_that_is_not_here_is_counted() -> None:
     assert list(routed.batches["a"].rows()) == [((1,), 3, b"x")]
 
 
-def test_a_neighbour_that_is_due_everything_gets_the_same_payload_bytes() -> None:
-    table = LabelTable()
+@pytest.mark.parametrize("kind", LABELS)
+def test_a_neighbour_that_is_due_everything_gets_the_same_payload_bytes(kind: type[Table]) -> None:
+    table = kind()
     table.insert(Setup(1, (), ()))
     table.attach(1, "a")
     batch = Batch.of([((1,), n, b"body") for n in range(1, 5)])
     assert table.route_batch(batch).batches["a"].payloads is batch.payloads
 
 
-def test_sizes_count_what_is_there() -> None:
-    table = LabelTable()
+@pytest.mark.parametrize("kind", LABELS)
+def test_sizes_count_what_is_there(kind: type[Table]) -> None:
+    table = kind()
     table.insert(Setup(1, (), ()))
     table.insert(Setup(2, (1,), ()))
     table.attach(1, "a")
