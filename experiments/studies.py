@@ -15,6 +15,8 @@ STUDIES = {
     "2": ("experiments.study2", "experiments.study2"),
     "3": ("experiments.study3", "experiments.study3"),
     "4": ("experiments.study4", "experiments.study4"),
+    "siena": ("experiments.study_siena", "experiments.study_siena"),
+    "growth": ("experiments.growth", "experiments.growth"),
 }
 
 
