@@ -292,7 +292,7 @@ class Router(ABC):
 
     @abstractmethod
     def state_size(self) -> dict[str, int]:
-        """Table entries by kind, for experiments."""
+        """Table entries by kind, and the bytes they take, for experiments."""
 
     @abstractmethod
     def check(self) -> None:

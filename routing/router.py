@@ -81,7 +81,8 @@ class TreeRouter(Router):
     def state_size(self) -> dict[str, int]:
         total: dict[str, int] = {"namespaces": len(self._spaces)}
         for space in self._spaces.values():
-            for kind, count in {**space.table.size(), **space.end.size()}.items():
+            sizes = {**space.table.size(), "bytes": space.table.bytes(), **space.end.size()}
+            for kind, count in sizes.items():
                 total[kind] = total.get(kind, 0) + count
         return total
 

@@ -11,6 +11,8 @@ pseudo-code is not exact, the comment says what is.
 
 from __future__ import annotations
 
+import gc
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
@@ -182,6 +184,19 @@ class Table(ABC):
     def size(self) -> dict[str, int]:
         """Entries by kind."""
         return {"subscriptions": sum(map(len, self._subs.values()))}
+
+    def bytes(self) -> int:
+        """Memory in use: here that of every object that the table alone refers to."""
+        seen: set[int] = set()
+        stack: list[object] = [vars(self)]
+        total = 0
+        while stack:
+            item = stack.pop()
+            if id(item) not in seen and not isinstance(item, type):
+                seen.add(id(item))
+                total += sys.getsizeof(item)
+                stack.extend(gc.get_referents(item))
+        return total
 
     def check(self) -> None:
         """Assert that both indexes of subscriptions agree."""

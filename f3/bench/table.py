@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import gc
 import random
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
@@ -173,7 +172,7 @@ class TableBench:
             self.unsubscribe(limit_s / repeat) for _ in range(repeat)
         )
         self._measure_forwarding(figures, repeat)
-        figures.bytes = memory(self._table)
+        figures.bytes = self._table.bytes()
         size = self._table.size()
         figures.nodes, figures.labels = size["nodes"], size["labels"]
         figures.subscriptions = size["subscriptions"]
@@ -221,21 +220,3 @@ def _timed(work: Callable[[Table, list[T]], None], table: Table, items: list[T])
         return thread_time() - start
     finally:
         gc.enable()
-
-
-def memory(table: Table) -> int:
-    """Bytes that a table holds: what the compiled one has reserved, or all objects of the other."""
-    reserved = getattr(table, "bytes", None)
-    if reserved is not None:
-        return int(reserved())
-    seen: set[int] = set()
-    stack: list[object] = [vars(table)]
-    total = 0
-    while stack:
-        item = stack.pop()
-        if id(item) in seen or isinstance(item, type):
-            continue
-        seen.add(id(item))
-        total += sys.getsizeof(item)
-        stack.extend(gc.get_referents(item))
-    return total
