@@ -6,6 +6,7 @@ its seed: to see one again, `run(seed, protocol(name))`.
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -71,7 +72,7 @@ def through_the_wire(message: Message) -> Message:
 def test_schedules_with_faults(name: str, chunk: int) -> None:
     """Safety, completeness, liveness, mirrored tables, and messages that survive the wire."""
     reached: Counter[str] = Counter()
-    count = max(SCHEDULES // (CHUNKS * len(protocols())), 1)
+    count = math.ceil(SCHEDULES / (CHUNKS * len(protocols())))
     for seed in range(chunk * count, (chunk + 1) * count):
         plan = CROWDED if seed % 2 else Plan()
         minimal = name in MINIMAL
