@@ -13,9 +13,12 @@ from __future__ import annotations
 
 import logging
 import shutil
+import signal
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -129,6 +132,10 @@ class Cluster:
 
     def stop(self) -> None:
         """End everything that this cluster started; harmless if that is nothing."""
+        with uninterrupted():
+            self._stop()
+
+    def _stop(self) -> None:
         if self.supervisor is not None:
             self.supervisor.stop()
         for client in self._clients:
@@ -153,10 +160,12 @@ class Cluster:
             return
         self._progress("starting Ray")
         self._owns_ray = True
-        if self._ray_address is not None:
-            ray.init(address=self._ray_address, log_to_driver=False, logging_level=logging.ERROR)
-        else:
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        with uninterrupted():
+            if self._ray_address is not None:
+                ray.init(address=self._ray_address, **quiet)
+            else:
+                ray.init(include_dashboard=False, **quiet)
 
     def _start_routers(self) -> None:
         secure = self.options.secure
@@ -362,6 +371,24 @@ class Cluster:
         if actor is None:
             raise ClusterError(f"no router {address!r} (routers: {_some(self._actors)})")
         return actor
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C off until the end: Ray interrupted half-way leaves processes behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals go elsewhere
+        return
+    came: list[int] = []
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in signals}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        signal.raise_signal(came[0])
 
 
 def _checked(topology: Topology, rendezvous: Sequence[Address]) -> Overlay:

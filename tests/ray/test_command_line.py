@@ -82,6 +82,21 @@ def test_up_publish_subscribe_status_and_control_c(tmp_path):
     f3("status", code=1)
 
 
+@pytest.mark.ray
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["starting Ray", "routers started: 1"])
+def test_control_c_while_starting_leaves_nothing_behind(moment):
+    mark = f"F3_TEST_MARK={uuid.uuid4()}"
+    environment = {**os.environ, **dict([mark.split("=")])}
+    command = [*F3, "up", "--topology", "chain:4"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as up:
+        while not up.stderr.readline().startswith(moment):
+            assert up.poll() is None
+        up.send_signal(signal.SIGINT)
+        assert up.wait(DEADLINE) == 0
+    until(lambda: not marked(mark), "the end of every process")
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
