@@ -14,6 +14,7 @@ from functools import partial
 from actors.member import Plan
 from actors.wiring import Ask, Wiring
 from routing.api import Confirmed, Deliver, Effect, NodeId, Refused, Subscribe
+from routing.errors import ProtocolError
 
 Wanted = tuple[str, str, NodeId]
 """(client, namespace, node)."""
@@ -74,8 +75,12 @@ class Crowd:
         return found
 
     def _subscribe(self, wanted: Sequence[Wanted]) -> None:
-        for client, namespace, node in wanted:
-            self.host.take(Subscribe(client, namespace, node))
+        for each in wanted:
+            try:
+                self.host.take(Subscribe(*each))
+            except ProtocolError as error:
+                self._refused[each] = str(error)
+                self._answered(each)
 
     def _observe(self, effect: Effect) -> None:
         if isinstance(effect, Deliver):
@@ -87,9 +92,9 @@ class Crowd:
         elif isinstance(effect, Confirmed):
             self._answered((effect.client, effect.namespace, effect.node))
         elif isinstance(effect, Refused) and effect.node is not None:
-            key3 = (effect.client, effect.namespace, effect.node)
-            self._refused[key3] = effect.reason
-            self._answered(key3)
+            wanted = (effect.client, effect.namespace, effect.node)
+            self._refused[wanted] = effect.reason
+            self._answered(wanted)
 
     def _answered(self, wanted: Wanted) -> None:
         self._waiting.discard(wanted)

@@ -10,6 +10,7 @@ from local_network import DEADLINE, until
 
 from actors.answers import RefusedError
 from actors.client import Client
+from actors.crowd import Crowd
 from actors.inbox import ClosedError
 from actors.link import Kind
 from routing.errors import ProtocolError
@@ -181,3 +182,21 @@ def test_an_edge_router_that_nobody_knows_is_a_clear_error(network):
     client = Client(made.plan("lost", {"a": "c"}), "c", made.ask("c", Kind.HOST), 1)
     with pytest.raises(TimeoutError, match=r"'lost' is not linked after 0.2 s .c: c is down"):
         client.start(0.2)
+
+
+def test_a_crowd_hears_what_it_asked_for_and_which_of_it_was_refused(chain):
+    plan = chain.plan("crowd", {"r0": "r2"})
+    crowd = Crowd(plan, "r2", chain.ask("r2", Kind.HOST), 1, record=True).start(DEADLINE)
+    wanted = [(f"s{n}", "r0", 1 + n % 3) for n in range(2500)]
+    bad = {
+        ("x", "r0", 99): "node 99 is not in the content graph",
+        ("x", "r9", 1): "unknown namespace 'r9' (known here: r0)",
+    }
+    assert crowd.subscribe([*wanted, *bad], DEADLINE) == bad
+    publisher = chain.client("r1").publisher("p")
+    positions = [publisher.publish("r0", (node,), b"") for node in (2, 3)]
+    due = {1: positions, 2: positions[:1], 3: positions[1:]}
+    until(lambda: crowd.deliveries == sum(len(due[node]) for *_, node in wanted))
+    received = crowd.received()
+    assert all(received[s] == [("r0", p) for p in due[node]] for s, _, node in wanted)
+    crowd.close()
