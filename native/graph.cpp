@@ -82,9 +82,9 @@ u32 Graph::noted_above(Index start) {
   return bits;
 }
 
-// The pairs of a node of `above`, in which none covers another, and one of `below` that it does not
-// cover, into `pairs_`; 31 of `above` in one walk, a bit each. The last bit is for `below`: false if
-// one of them covers another.
+// The pairs of a node of `above`, in which none covers another, and one of `below` that it does
+// not cover, into `pairs_`; 31 of `above` in one walk, a bit each. The last bit is for `below`:
+// false if one of them covers another.
 bool Graph::uncovered(const Indexes& above, const Indexes& below) {
   constexpr u32 EACH = 31, LOWER = u32(1) << EACH;
   pairs_.clear();
