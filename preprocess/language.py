@@ -125,7 +125,8 @@ class Index(ABC, Generic[T, N]):
             return list(nodes)
         children = self.graph.children
         inner = nodes & self._inner
-        return list(nodes - {node for node in inner if not children(node).isdisjoint(nodes)})
+        covering = {node for node in inner if not children(node).isdisjoint(nodes)}
+        return list(nodes - covering if covering else nodes)
 
     def high(self, nodes: AbstractSet[NodeId]) -> set[NodeId]:
         """The highest of nodes that are closed downwards."""

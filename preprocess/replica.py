@@ -31,6 +31,8 @@ from routing.errors import ProtocolError
 #: Topics that may wait for the authority, and changes that may arrive too early.
 WAITING_MAX = 100_000
 EARLY_MAX = 1_000
+#: Races that a subscription may lose before its client is told.
+ATTEMPTS_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +205,12 @@ class DynamicPreprocessor(Replica[T, N]):
     def subscription(self, subscription: object) -> NodeId:
         """The node of a subscription, inserted if it is new."""
         effects = self.subscribe(0, subscription)
-        while not isinstance(effects[0], Answer):
+        for _ in range(ATTEMPTS_MAX):
+            if isinstance(effects[0], Answer):
+                return effects[0].node
             effects = self._perform(effects[0])
-        return effects[0].node
+        self._abandon()
+        raise ProtocolError(f"others were faster {ATTEMPTS_MAX} times; try again later")
 
     def catch_up(self) -> None:
         """Take over whatever has changed."""
@@ -219,6 +224,10 @@ class DynamicPreprocessor(Replica[T, N]):
             assert isinstance(request, Fetch)
             return self.replied(self._fetch(request))
         except BaseException:
-            self._asked = False
-            self._waiting.clear()
+            self._abandon()
             raise
+
+    def _abandon(self) -> None:
+        """Nobody waits any more, so that the next call starts afresh."""
+        self._asked = False
+        self._waiting.clear()

@@ -9,7 +9,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from preprocess.errors import LanguageError
@@ -95,7 +95,6 @@ def worlds(draw):
     )
 
 
-@settings(max_examples=150, deadline=None)
 @given(worlds(), st.integers(0, 2**32))
 def test_agrees_with_brute_force(world, seed):
     laws.check_language(LANGUAGE, *world, seed)
@@ -132,7 +131,6 @@ EVERYTHING = [
 ]
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(SMALL_BOXES, min_size=1, max_size=4), min_size=2, max_size=4))
 def test_covering_and_equality_are_exact(unions):
     """On all values that can differ: a covers b exactly if it holds all that b holds."""

@@ -381,3 +381,21 @@ def test_a_failed_call_leaves_the_preprocessor_usable():
         one.subscription((0, 1))
     assert one.subscription((0, 2)) == 1
     assert len(one.graph) == 1
+
+
+def test_a_subscription_that_loses_every_race_gives_up():
+    """The other side inserts something before each proposal; a thousand times is enough."""
+    authority = _authority(Store())
+    rival = DynamicPreprocessor(Ranges(), authority.propose, authority.fetch)
+    numbers = itertools.count()
+
+    def propose(proposal: Proposal) -> Any:
+        rival.subscription((0, next(numbers) + 10))
+        return authority.propose(proposal)
+
+    one = DynamicPreprocessor(Ranges(), propose, authority.fetch)
+    with pytest.raises(api.ProtocolError, match="others were faster 1000 times"):
+        one.subscription((0, 5))
+    assert one.version == len(rival.graph) == 1000
+    one._propose = authority.propose
+    assert one.subscription((0, 5)) == 1001
