@@ -37,9 +37,8 @@ def measure(
 ) -> list[Result]:
     """The results of all points, in order; only those without a file are run."""
     say = say or _on_stderr
-    raw = folder / "raw"
-    raw.mkdir(parents=True, exist_ok=True)
-    missing = [point for point in points if force or not _kept(raw, point)]
+    (folder / "raw").mkdir(parents=True, exist_ok=True)
+    missing = [point for point in points if force or not kept(folder, point)]
     if len(missing) < len(points):
         say(f"{len(points) - len(missing)} of {len(points)} points are there already")
     started = time.monotonic()
@@ -47,19 +46,20 @@ def measure(
         spent = time.monotonic() - started
         left = f", about {_duration(spent / done * (len(missing) - done))} left" if done else ""
         say(f"[{done + 1}/{len(missing)}] {point.name}{left}")
-        _keep(raw, point, run(**point.parameters))
-    return [_kept(raw, point) or {} for point in points]
+        _keep(folder / "raw", point, run(**point.parameters))
+    return [kept(folder, point) or {} for point in points]
 
 
-def _kept(raw: Path, point: Point) -> Result | None:
+def kept(folder: Path, point: Point) -> Result | None:
     """A point's result, unless it is missing, torn or of other parameters."""
     try:
-        kept = json.loads((raw / f"{point.name}.json").read_text(encoding="utf-8"))
+        text = (folder / "raw" / f"{point.name}.json").read_text(encoding="utf-8")
+        found = json.loads(text)
     except (OSError, ValueError):
         return None
-    if not isinstance(kept, dict) or kept.get("parameters") != point.parameters:
+    if not isinstance(found, dict) or found.get("parameters") != point.parameters:
         return None
-    result: Result = kept["result"]
+    result: Result = found["result"]
     return result
 
 

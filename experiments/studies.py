@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from experiments.points import Point, measure
+from experiments.points import Point, kept, measure
 
 #: The module that measures, and the one that makes rows, page and plot of what was measured.
 STUDIES = {
@@ -20,12 +20,26 @@ STUDIES = {
 }
 
 
-def study(name: str, folder: Path, quick: bool, force: bool) -> list[dict[str, Any]]:
-    """Measure what is missing, then write rows, plot and page; returns the rows."""
+class NothingMeasuredError(Exception):
+    """There is nothing to make a page of."""
+
+
+def study(
+    name: str, folder: Path, quick: bool, force: bool = False, draw: bool = False
+) -> list[dict[str, Any]]:
+    """Measure what is missing, then write rows, plot and page; returns the rows.
+
+    With `draw`, nothing is measured, and the page shows what is there.
+    """
     measuring, showing = map(importlib.import_module, STUDIES[name])
-    folder.mkdir(parents=True, exist_ok=True)
     points: list[Point] = measuring.points(quick)
-    results = measure(points, measuring.run, folder / f"study{name}", force=force)
+    mine = folder / f"study{name}"
+    if draw:
+        results = [kept(mine, point) or {} for point in points]
+        if not any(results):
+            raise NothingMeasuredError(f"{mine} has no results of study {name}: run it first")
+    else:
+        results = measure(points, measuring.run, mine, force=force)
     return show(name, folder, quick, results, showing)
 
 

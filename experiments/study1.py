@@ -9,7 +9,7 @@ checked by the oracle. Not here: losses and queues, which the thesis leaves out 
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import Counter
 from functools import lru_cache
 from typing import Any
 
@@ -105,8 +105,9 @@ class Season:
         #: Per link away from the root: notifications and the identifiers that they carried.
         self.crossed: Counter[tuple[Address, Address]] = Counter()
         self.carried: Counter[tuple[Address, Address]] = Counter()
-        #: Per router, identifiers of each subscription that it sent upward.
-        self.asked: dict[Address, list[int]] = defaultdict(list)
+        #: Per host, its topic, and the identifiers that the subscription to it became.
+        self.own = dict(zip(self.routers, work.nodes.tolist(), strict=True))
+        self.asked: dict[Address, int] = {}
         self.topics = len(work.topics)
         store, headers = self._content()
         links = {link.ends: Link(latency=link.latency) for link in overlay.links}
@@ -176,7 +177,8 @@ class Season:
             self.carried[pair] += len(message.batch.nodes) // 4
         elif isinstance(message, messages.GraphSetup):
             for setup in message.setups:
-                self.asked[address].append(self._identifiers(setup))
+                if setup.node == self.own[effect.dst]:
+                    self.asked[effect.dst] = self._identifiers(setup)
 
     def _identifiers(self, setup: messages.Setup) -> int:
         """One for a topic; for disjunctive identifiers, the categories in its list."""
@@ -188,9 +190,8 @@ class Season:
         """Whole network and most heavily loaded router, for each measure."""
         links = len(self.routers) - 1  # those of the dissemination tree
         busiest = max(self.crossed, key=lambda pair: (self.crossed[pair], pair), default=None)
-        every = [count for counts in self.asked.values() for count in counts]
-        most = max(self.asked.values(), key=len)
-        tables = list(self._tables())
+        asked = _mean(list(self.asked.values()))
+        tables = self._tables()
         return {
             "deliveries": self.world.oracle.deliveries,
             "root": self.root,
@@ -199,7 +200,8 @@ class Season:
                 sum(self.crossed.values()) / links,
                 max(self.crossed.values(), default=0),
             ],
-            "ids_per_subscription": [_mean(every), _mean(most)],
+            # The most heavily loaded router is the source's: all subscriptions end there.
+            "ids_per_subscription": [asked, asked],
             "ids_per_table": [_mean(tables), max(tables)],
             "ids_per_notification": [
                 sum(self.carried.values()) / max(sum(self.crossed.values()), 1),

@@ -15,11 +15,12 @@ def study(
     out: Annotated[Path, typer.Option(help="raw results, pages and plots go here")] = Path(
         "results"
     ),
+    draw: Annotated[bool, typer.Option(help="measure nothing: pages of what was measured")] = False,
     force: Annotated[bool, typer.Option(help="measure anew what was measured")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="the rows, for machines")] = False,
 ) -> None:
     """Run studies; each writes a page, a plot, its rows, and its raw results point by point."""
-    from experiments.studies import STUDIES
+    from experiments.studies import STUDIES, NothingMeasuredError
     from experiments.studies import study as run
 
     wanted = list(STUDIES) if names == ["all"] else names
@@ -32,7 +33,17 @@ def study(
     found = {}
     for name in wanted:
         typer.echo(f"study {name} …", err=True)
-        found[name] = run(name, folder, quick, force)
+        try:
+            found[name] = run(name, folder, quick, force, draw)
+        except (NothingMeasuredError, ImportError) as error:
+            typer.echo(f"error: {_why(error)}", err=True)
+            raise typer.Exit(1) from error
         typer.echo(f"wrote {folder / f'study{name}.md'}", err=True)
     if as_json:
         typer.echo(json.dumps(found))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return f"{error}; the compiled tables were not built: install again with a C++ compiler"
+    return str(error)
