@@ -1,7 +1,7 @@
 """The Spark job: from a scenario to a folder of Parquet files and a manifest.
 
 Files: subscriptions/router=R (sorted by subscriber), nodes, edges, notifications (in order),
-churn/slice=S (in order). Their number and content do not depend on the number of partitions.
+churn/slice=S (in order). What each file holds does not depend on partitions, cores or Java.
 Not here: a graph whose topics do not fit into the memory of one worker; it is refused.
 """
 
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from workloads.checksums import content_sha256, sha256
 from workloads.errors import ScenarioError, WorkloadError
 from workloads.meter import HOW_RSS, Meter, no_tasks
-from workloads.output import FORMAT, sha256, staged, write_manifest
+from workloads.output import FORMAT, staged, write_manifest
 from workloads.population import Population
 from workloads.scenario import Scenario
 from workloads.session import SparkOptions, java_of, spark_session
@@ -79,12 +80,13 @@ def _manifest(
 
 
 def _files(folder: Path) -> dict[str, Any]:
-    """Rows, size and checksum of every file, by its path within the folder."""
+    """Rows, size and checksums of every file, by its path within the folder."""
     return {
         path.relative_to(folder).as_posix(): {
             "rows": pq.read_metadata(path).num_rows,
             "bytes": path.stat().st_size,
             "sha256": sha256(path),
+            "content_sha256": content_sha256(path),
         }
         for path in sorted(folder.rglob("*.parquet"))
     }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import shutil
@@ -73,12 +72,6 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
-
-
-def sha256(path: Path) -> str:
-    """The checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def tidy(table: Path) -> list[Path]:

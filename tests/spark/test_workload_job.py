@@ -118,15 +118,18 @@ def check_churn(workload: Workload, population: Population, topics: Any) -> None
     assert found, "the scenario must have churn"
 
 
-def test_partitions_do_not_change_a_byte(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_do_not_change_the_data(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files, so that every table has several; and enough subscribers for all topics."""
     for name, rows in (("NODES", 200), ("CHILDREN", 100), ("NOTIFICATIONS", 300), ("CHURN", 900)):
         monkeypatch.setattr(stages, f"_{name}_PER_FILE", rows)
     size = {"subscribers.count": 30_000, "subscribers.routers": 10, "churn.moves": 0.2}
     one = make("baseball-30", "one", parameters=size, partitions=1)
     seven = make("baseball-30", "seven", parameters=size, partitions=7)
-    assert one.manifest["files"] == seven.manifest["files"]
+    assert contents(one.manifest) == contents(seven.manifest)
     assert one.counts == seven.counts
+    other = make("baseball-30", "other", parameters=size, seed=2)
+    assert contents(one.manifest).keys() == contents(other.manifest).keys()
+    assert contents(one.manifest) != contents(other.manifest)
     for table in ("subscriptions", "nodes", "edges", "notifications", "churn"):
         assert sum(name.startswith(f"{table}/") for name in one.manifest["files"]) > 2
         assert sorted_rows(one.path / table) == sorted_rows(seven.path / table)
@@ -147,6 +150,10 @@ def check_complete_league(workload: Workload) -> None:
     assert facts["overlap"]["matching_topics"] == {"mean": 4.0, "max": 4.0}
     shares = np.add.reduceat(workload.graph.subscribers, [0, 1, 31]) / 30_000
     assert shares == pytest.approx([0.1, 0.4, 0.5], abs=0.012)
+
+
+def contents(manifest: dict[str, Any]) -> dict[str, str]:
+    return {name: facts["content_sha256"] for name, facts in manifest["files"].items()}
 
 
 def sorted_rows(table: Path) -> list[str]:
