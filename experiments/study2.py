@@ -59,7 +59,7 @@ ERRATA = """
 """
 
 
-def points(quick: bool) -> list[Point]:
+def points(quick: bool, workloads: str = "") -> list[Point]:
     """Sizes outermost, so that a study that is stopped has every system at its sizes."""
     sizes = [10**k for k in range(5 if quick else 7)]
     return [
@@ -70,6 +70,7 @@ def points(quick: bool) -> list[Point]:
                 "system": system,
                 "subscribers": size,
                 "notifications": 1000,
+                **({"workloads": workloads} if workloads else {}),
             },
         )
         for size in sizes
@@ -78,17 +79,23 @@ def points(quick: bool) -> list[Point]:
     ]
 
 
-def run(scenario: str, system: str, subscribers: int, notifications: int) -> Result:
-    """One system at one size; the median of three where that is cheap."""
+def run(scenario: str, system: str, subscribers: int, notifications: int, workloads: str) -> Result:
+    """One system at one size; the median of three where that is cheap.
+
+    `workloads` is a folder with what the Spark job wrote for each scenario, if not empty.
+    """
     from experiments.one_router import NEIGHBORS, measure
-    from experiments.work import draw
+    from experiments.work import draw, read
 
     parameters = {
         "subscribers.count": subscribers,
         "subscribers.routers": NEIGHBORS,
         "notifications.count": notifications,
     }
-    work = draw(scenario, 1, parameters)
+    if workloads:
+        work = read(Path(workloads) / scenario, subscribers)
+    else:
+        work = draw(scenario, 1, parameters)
     found = [measure(system, work) for _ in range(3 if subscribers <= 10_000 else 1)]
     return {name: median(each[name] for each in found) for name in found[0]}
 
