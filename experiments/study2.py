@@ -59,6 +59,21 @@ ERRATA = """
 """
 
 
+ADVICE = """
+- **Few topics, fixed for good, and routers that need not explain themselves**: disjunctive
+  identifiers. One look-up a notification, and nothing is faster. The price is the list that each
+  subscription becomes (see Study 3 for what that does as topics get richer), and that a new
+  topic or category means new lists for everybody; the network's own implementation refuses it.
+- **Many topics that overlap, or topics that come and go**: F3. One identifier a subscription,
+  headers of a few identifiers, and a time per notification that does not depend on how many
+  subscribers there are once the topics are known.
+- **Predicates that nobody wants to translate into topics beforehand, and a moderate number of
+  distinct filters**: counting, with identical filters merged. With few interfaces the early exit
+  makes it quick where nearly everything is due everywhere. Kept apart, identical filters cost
+  memory and time in proportion to subscribers, for nothing in return.
+"""
+
+
 def points(quick: bool, workloads: str = "") -> list[Point]:
     """Sizes outermost, so that a study that is stopped has every system at its sizes."""
     sizes = [10**k for k in range(5 if quick else 7)]
@@ -144,7 +159,8 @@ def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> s
     lines += ["![growth](study2.png)", "", "## Growth", "", _slopes(rows), ""]
     lines += ["## Where subscribing becomes cheaper with F3 than with disjunctive identifiers", ""]
     lines += [f"- {scenario}: {_crossover(rows, scenario)}" for scenario in SCENARIOS]
-    return "\n".join([*lines, "", "## Errata", ERRATA])
+    lines += ["", "## Which to pick", ADVICE, "## Errata", ERRATA]
+    return "\n".join(lines)
 
 
 def _panel(rows: list[Row], measure: str, largest: int) -> str:
