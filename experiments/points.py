@@ -46,7 +46,9 @@ def measure(
         spent = time.monotonic() - started
         left = f", about {_duration(spent / done * (len(missing) - done))} left" if done else ""
         say(f"[{done + 1}/{len(missing)}] {point.name}{left}")
-        _keep(folder / "raw", point, run(**point.parameters))
+        before = time.process_time()
+        result = run(**point.parameters)
+        _keep(folder / "raw", point, result, time.process_time() - before)
     return [kept(folder, point) or {} for point in points]
 
 
@@ -63,9 +65,10 @@ def kept(folder: Path, point: Point) -> Result | None:
     return result
 
 
-def _keep(raw: Path, point: Point, result: Result) -> None:
+def _keep(raw: Path, point: Point, result: Result, cpu_seconds: float) -> None:
     """Write beside and rename: a file is whole or not there."""
-    text = json.dumps({"parameters": point.parameters, "result": result}, indent=1)
+    kept = {"parameters": point.parameters, "cpu_seconds": cpu_seconds, "result": result}
+    text = json.dumps(kept, indent=1)
     staged = raw / f".{point.name}.{os.getpid()}"
     staged.write_text(text + "\n", encoding="utf-8")
     staged.replace(raw / f"{point.name}.json")

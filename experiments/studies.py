@@ -19,20 +19,34 @@ STUDIES = {
     "growth": ("experiments.growth", "experiments.growth"),
 }
 
+#: Studies that can read what the Spark job wrote.
+READING = ("2",)
+
 
 class NothingMeasuredError(Exception):
     """There is nothing to make a page of."""
 
 
 def study(
-    name: str, folder: Path, quick: bool, force: bool = False, draw: bool = False
+    name: str,
+    folder: Path,
+    quick: bool,
+    force: bool = False,
+    draw: bool = False,
+    workloads: Path | None = None,
 ) -> list[dict[str, Any]]:
     """Measure what is missing, then write rows, plot and page; returns the rows.
 
-    With `draw`, nothing is measured, and the page shows what is there.
+    With `draw`, nothing is measured, and the page shows what is there. `workloads` is a folder
+    with the Spark job's output for each scenario; without it, rows are drawn here (Study 2; the
+    others have a population for every point and always draw).
     """
     measuring, showing = map(importlib.import_module, STUDIES[name])
-    points: list[Point] = measuring.points(quick)
+    points: list[Point] = (
+        measuring.points(quick, str(workloads))
+        if workloads is not None and name in READING
+        else measuring.points(quick)
+    )
     mine = folder / f"study{name}"
     if draw:
         results = [kept(mine, point) or {} for point in points]

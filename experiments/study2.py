@@ -59,7 +59,22 @@ ERRATA = """
 """
 
 
-def points(quick: bool) -> list[Point]:
+ADVICE = """
+- **Few topics, fixed for good, and routers that need not explain themselves**: disjunctive
+  identifiers. One look-up a notification, and nothing is faster. The price is the list that each
+  subscription becomes (see Study 3 for what that does as topics get richer), and that a new
+  topic or category means new lists for everybody; the network's own implementation refuses it.
+- **Many topics that overlap, or topics that come and go**: F3. One identifier a subscription,
+  headers of a few identifiers, and a time per notification that does not depend on how many
+  subscribers there are once the topics are known.
+- **Predicates that nobody wants to translate into topics beforehand, and a moderate number of
+  distinct filters**: counting, with identical filters merged. With few interfaces the early exit
+  makes it quick where nearly everything is due everywhere. Kept apart, identical filters cost
+  memory and time in proportion to subscribers, for nothing in return.
+"""
+
+
+def points(quick: bool, workloads: str = "") -> list[Point]:
     """Sizes outermost, so that a study that is stopped has every system at its sizes."""
     sizes = [10**k for k in range(5 if quick else 7)]
     return [
@@ -70,6 +85,7 @@ def points(quick: bool) -> list[Point]:
                 "system": system,
                 "subscribers": size,
                 "notifications": 1000,
+                **({"workloads": workloads} if workloads else {}),
             },
         )
         for size in sizes
@@ -78,17 +94,23 @@ def points(quick: bool) -> list[Point]:
     ]
 
 
-def run(scenario: str, system: str, subscribers: int, notifications: int) -> Result:
-    """One system at one size; the median of three where that is cheap."""
+def run(scenario: str, system: str, subscribers: int, notifications: int, workloads: str) -> Result:
+    """One system at one size; the median of three where that is cheap.
+
+    `workloads` is a folder with what the Spark job wrote for each scenario, if not empty.
+    """
     from experiments.one_router import NEIGHBORS, measure
-    from experiments.work import draw
+    from experiments.work import draw, read
 
     parameters = {
         "subscribers.count": subscribers,
         "subscribers.routers": NEIGHBORS,
         "notifications.count": notifications,
     }
-    work = draw(scenario, 1, parameters)
+    if workloads:
+        work = read(Path(workloads) / scenario, subscribers)
+    else:
+        work = draw(scenario, 1, parameters)
     found = [measure(system, work) for _ in range(3 if subscribers <= 10_000 else 1)]
     return {name: median(each[name] for each in found) for name in found[0]}
 
@@ -137,7 +159,8 @@ def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> s
     lines += ["![growth](study2.png)", "", "## Growth", "", _slopes(rows), ""]
     lines += ["## Where subscribing becomes cheaper with F3 than with disjunctive identifiers", ""]
     lines += [f"- {scenario}: {_crossover(rows, scenario)}" for scenario in SCENARIOS]
-    return "\n".join([*lines, "", "## Errata", ERRATA])
+    lines += ["", "## Which to pick", ADVICE, "## Errata", ERRATA]
+    return "\n".join(lines)
 
 
 def _panel(rows: list[Row], measure: str, largest: int) -> str:

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routing.content_graph import ContentGraph
+from workloads.errors import WorkloadError
 from workloads.kinds import ContentKind
 from workloads.kinds.lookup import DenseKind
 from workloads.population import Population
-from workloads.reader import Workload
+from workloads.reader import Workload, each_notification
 from workloads.scenario import Scenario, load_scenario
 
 Ints = NDArray[np.int64]
@@ -92,15 +93,37 @@ def draw(name: str, seed: int, parameters: dict[str, Any] | None = None) -> Work
     return Work(scenario, population.router(subscribers)[which], nodes, topics, notices)
 
 
-def read(folder: Path, seed: int) -> Work:
-    """The rows that the Spark job wrote; what they mean comes from its manifest's scenario."""
+def read(folder: Path, subscribers: int) -> Work:
+    """The first subscribers' rows of a workload that the Spark job wrote, and all notifications.
+
+    Codes are drawn anew from the manifest's scenario and seed, for brute force; WorkloadError
+    if what the job wrote is not what they say.
+    """
     workload = Workload(folder)
-    name = str(workload.manifest["scenario"]["name"])
-    drawn = draw(name, int(workload.manifest["seed"]), _parameters(workload.manifest))
-    batches = list(workload.subscriptions())
-    routers = np.concatenate([batch.router for batch in batches])
-    nodes = np.concatenate([batch.node for batch in batches])
-    return Work(drawn.scenario, routers, nodes, drawn.topics, drawn.notices)
+    manifest = workload.manifest["scenario"]
+    total = int(manifest["subscribers"]["count"])
+    if subscribers > total:
+        raise WorkloadError(f"{folder} has {total} subscribers, not the {subscribers} asked for")
+    scenario = load_scenario(manifest["name"], _parameters(manifest))
+    population = Population(scenario, int(workload.manifest["seed"]))
+    # The graph has the topics of those who arrive later, too.
+    topics = np.unique(population.subscriptions(np.arange(population.total))[1])
+    rows = list(workload.subscriptions())
+    who = np.concatenate([batch.subscriber for batch in rows])
+    order = np.flatnonzero(who < subscribers)
+    order = order[np.argsort(who[order], kind="stable")]
+    routers = np.concatenate([batch.router for batch in rows])[order]
+    codes = topics[np.concatenate([batch.node for batch in rows])[order]]
+    notices = population.notices(np.arange(scenario.notifications.count))
+    kept, nodes = np.unique(codes, return_inverse=True)
+    which, expected = population.subscriptions(np.arange(subscribers))
+    same = np.array_equal(codes, expected)
+    same &= np.array_equal(routers, population.router(np.arange(subscribers))[which])
+    headers = [note.nodes for note in each_notification(workload.notifications())]
+    whole = Work(scenario, routers, nodes, topics, notices)
+    if not same or headers != whole.headers(notices):
+        raise WorkloadError(f"{folder} was written by another version: generate it again")
+    return Work(scenario, routers, nodes, kept, notices)
 
 
 def _parameters(manifest: dict[str, Any]) -> dict[str, Any]:
@@ -108,7 +131,7 @@ def _parameters(manifest: dict[str, Any]) -> dict[str, Any]:
     return {
         f"{section}.{key}": value
         for section in sections
-        for key, value in manifest["scenario"][section].items()
+        for key, value in manifest[section].items()
     }
 
 

@@ -15,6 +15,9 @@ def study(
     out: Annotated[Path, typer.Option(help="raw results, pages and plots go here")] = Path(
         "results"
     ),
+    workloads: Annotated[
+        Path | None, typer.Option(help="read Study 2's scenarios from this folder's workloads")
+    ] = None,
     draw: Annotated[bool, typer.Option(help="measure nothing: pages of what was measured")] = False,
     force: Annotated[bool, typer.Option(help="measure anew what was measured")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="the rows, for machines")] = False,
@@ -22,6 +25,7 @@ def study(
     """Run studies; each writes a page, a plot, its rows, and its raw results point by point."""
     from experiments.studies import STUDIES, NothingMeasuredError
     from experiments.studies import study as run
+    from workloads.errors import WorkloadError
 
     wanted = list(STUDIES) if names == ["all"] else names
     unknown = [name for name in wanted if name not in STUDIES]
@@ -34,8 +38,8 @@ def study(
     for name in wanted:
         typer.echo(f"study {name} …", err=True)
         try:
-            found[name] = run(name, folder, quick, force, draw)
-        except (NothingMeasuredError, ImportError) as error:
+            found[name] = run(name, folder, quick, force, draw, workloads)
+        except (NothingMeasuredError, WorkloadError, ImportError) as error:
             typer.echo(f"error: {_why(error)}", err=True)
             raise typer.Exit(1) from error
         typer.echo(f"wrote {folder / f'study{name}.md'}", err=True)
