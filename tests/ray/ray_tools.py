@@ -23,9 +23,16 @@ def until(condition: Callable[[], object], what: str, limit: float = DEADLINE) -
 
 def sigkill(cluster, router: str) -> int:
     """Kill a router's process the hard way; returns its incarnation."""
-    status = cluster.status()["routers"][router]
-    os.kill(status["process"]["pid"], signal.SIGKILL)
-    return status["incarnation"]
+    found: list[dict] = []
+
+    def answers() -> bool:
+        status = cluster.status()["routers"][router]
+        found.extend([status] if status else [])
+        return bool(found)
+
+    until(answers, f"an answer from {router}")
+    os.kill(found[0]["process"]["pid"], signal.SIGKILL)
+    return found[0]["incarnation"]
 
 
 def recovered(cluster, router: str, incarnation: int) -> bool:
@@ -35,6 +42,10 @@ def recovered(cluster, router: str, incarnation: int) -> bool:
     if one is None or one["incarnation"] <= incarnation:
         return False
     around = [status[name] for name in cluster.overlay.neighbors[router]]
-    return all(one["links"][n]["up"] for n in cluster.overlay.neighbors[router]) and all(
-        other is not None and other["links"][router]["up"] for other in around
+    return all(_is_up(one, n) for n in cluster.overlay.neighbors[router]) and all(
+        other is not None and _is_up(other, router) for other in around
     )
+
+
+def _is_up(status: dict, neighbor: str) -> bool:
+    return neighbor in status["links"] and status["links"][neighbor]["up"]

