@@ -204,6 +204,8 @@ def _draw_panel(ax: Any, rows: list[Row], key: str) -> None:
             for row in rows
             if (row["scenario"], row["table"]) == (scenario, kind) and row[key] is not None
         ]
+        if not points:
+            continue
         style = "o-" if kind == "native" else "s--"
         label = f"{scenario}, {kind}"
         ax.plot(*zip(*points, strict=True), style, color=colors[scenario], ms=4, label=label)
