@@ -22,7 +22,7 @@ MEASURES = {
     "kilobytes": "table size (kB)",
     "us_per_subscription": "processing time per subscription (us)",
     "us_per_notification": "processing time per notification (us)",
-    "us_per_notification_first": "the same just after a change of the table (us)",
+    "us_per_notification_first": "time per notification after a table change (us)",
 }
 Row = dict[str, Any]
 
@@ -51,17 +51,19 @@ ERRATA = """
 - **Neighbours.** Section 4.2.1 has ten neighbouring routers and draws each subscription's from
   four of them; here it is drawn from all ten.
 - **Early exit.** With few interfaces and many subscribers nearly every notification is due
-  everywhere, and the counting algorithm stops once every interface is matched. SIENA 1.6.8 may
-  not have: the printed times grow in proportion to the subscriptions. Where ours stop growing,
-  this is why; the table with a filter per subscription still grows, and so does its building.
+  everywhere, and the counting algorithm (Figure 4 of Carzaniga and Wolf 2003) stops once every
+  interface is matched. In baseball and attribute-value, every neighbour soon has a subscriber
+  to everything, whose one constraint is met by the first attribute: ours stops there, however
+  many filters there are. Traffic has no such subscription, and there the time is in proportion
+  to subscribers, as printed for all three; SIENA 1.6.8 may not have stopped early.
 - Microseconds on one core of a machine that is shared and twenty years younger than the thesis's
   2.8 GHz Pentium; only ratios within one run mean anything.
 """
 
 
 ADVICE = """
-- **Few topics, fixed for good, and routers that need not explain themselves**: disjunctive
-  identifiers. One look-up a notification, and nothing is faster. The price is the list that each
+- **Few topics, fixed for good**: disjunctive identifiers. One look-up a notification, and nothing
+  is faster. The price is the list that each
   subscription becomes (see Study 3 for what that does as topics get richer), and that a new
   topic or category means new lists for everybody; the network's own implementation refuses it.
 - **Many topics that overlap, or topics that come and go**: F3. One identifier a subscription,
@@ -150,7 +152,8 @@ def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> s
         "are `experiments/native`. CPU time of one thread. Brute force agreed with every system on "
         "which neighbours are due which notification, at every size.",
         "",
-        f"Ours at {largest:,} subscribers beside Table 4.4 at a million.",
+        f"Ours at {largest:,} subscribers beside Table 4.4 at a million. A cell without our number "
+        "was not measured in this run.",
         "",
     ]
     for measure, title in MEASURES.items():

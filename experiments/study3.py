@@ -131,7 +131,7 @@ def draw_lines(rows: list[Row], x: str, systems: tuple[str, ...], path: Path) ->
             mine = sorted((r[x], r[measure]) for r in rows if r["system"] == system)
             axes.plot([a for a, _ in mine], [b for _, b in mine], marker=".", label=system)
         axes.set_xlabel(x)
-        axes.set_title(title, fontsize=9)
+        axes.set_title(title, fontsize=8)
         axes.set_ylim(bottom=0)
     figure.axes[0].legend(fontsize=8)
     figure.savefig(path, dpi=110)
