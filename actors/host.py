@@ -96,6 +96,8 @@ class RouterHost:
         #: Notifications in a message that brings any.
         self.batches = Durations()
         self.tracer = Tracer(address, self.options.tracing)
+        #: What whoever runs the host wants in its status.
+        self.about: dict[str, Any] = {}
         #: What ended the loop, if it was not asked to end.
         self.failure: BaseException | None = None
         #: A client host sets this while its clients cannot take more: nothing is read then.
@@ -428,6 +430,7 @@ class RouterHost:
                 "batch_size": self.batches.buckets(),
             },
             "telemetry": self.tracer.status(),
+            **self.about,
             "process": process(),
         }
 

@@ -17,6 +17,8 @@ from opentelemetry.sdk.metrics.export import (
     Sum,
 )
 
+from actors.telemetry.names import DROPS
+
 #: Upper ends of the buckets of durations, in microseconds: 10 us to 10 s.
 _BOUNDS = [float(step * 10**power) for power in range(1, 7) for step in (1, 2, 5)] + [1e7]
 _CUMULATIVE = AggregationTemporality.CUMULATIVE
@@ -33,15 +35,6 @@ _LINK_SUMS = (
     ("messages_received", "messaging.f3.link.received", "{message}"),
     ("bytes_sent", "messaging.f3.link.sent_bytes", "By"),
     ("refresh_bytes", "messaging.f3.link.refresh_bytes", "By"),
-)
-#: Keys of a link's status that count what was thrown away: the reason is in the name.
-DROPS = (
-    "notifications_dropped",
-    "messages_unsent",
-    "messages_oversized",
-    "messages_cleared",
-    "messages_stale",
-    "frames_bad",
 )
 _HISTOGRAMS = (
     ("hop_us", "messaging.f3.hop.duration", "us"),
@@ -80,6 +73,12 @@ def _of_host(status: Mapping[str, Any], now_ns: int) -> Iterator[Metric]:
     yield Metric("messaging.f3.process.memory", "", "MBy", Gauge(memory))
     reports = [_point(n, now_ns, {"report": name}) for name, n in status["reports"].items()]
     yield Metric("messaging.f3.reports", "", "1", Sum(reports, _CUMULATIVE, is_monotonic=True))
+    told = status["telemetry"]
+    dropped = [_point(told.get("dropped", 0), now_ns, {})]
+    spans = Sum(dropped, _CUMULATIVE, is_monotonic=True)
+    yield Metric("messaging.f3.spans.dropped", "", "{span}", spans)
+    restarts = [_point(status.get("restarts", 0), now_ns, {})]
+    yield Metric("messaging.f3.restarts", "", "1", Sum(restarts, _CUMULATIVE, is_monotonic=True))
     for key, name, unit in _HISTOGRAMS:
         point = _histogram(status["buckets"][key], now_ns)
         yield Metric(name, "", unit, Histogram([point], _CUMULATIVE))
