@@ -56,7 +56,7 @@ def _watch(
     if file is not None:
         runs.begin(file, "cluster")
     began, before, looks = time.monotonic(), dict[str, Any](), 0
-    console = Console() if sys.stdout.isatty() else Console(width=160)
+    console = Console() if sys.stdout.isatty() else Console(width=190)
     with Live(console=console, auto_refresh=False, transient=False) as live:
         while not count or looks < count:
             now = time.monotonic()
