@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from f3.runs import Series
 
 app = typer.Typer(no_args_is_help=True, help="Draw recorded runs.")
 
@@ -25,21 +28,35 @@ def queues(
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="the picture; its ending is its kind")
-    ] = (Path("queues.png")),
+    ] = Path("queues.png"),
+    since: Annotated[float, typer.Option("--from", help="seconds; where the picture begins")] = 0.0,
+    to: Annotated[float | None, typer.Option("--to", help="seconds; where it ends")] = None,
 ) -> None:
     """Draw how many messages waited at each router, over time."""
     from f3.commands.cluster import fail
     from f3.runs import RunError, read
 
     try:
-        series = read(run)
+        series = _between(read(run), since, float("inf") if to is None else to)
         _draw(series, out, run.name)
     except (RunError, OSError, ValueError) as error:
         fail(error, 2)
     typer.echo(f"wrote {out}", err=True)
 
 
-def _draw(series: dict[str, list[tuple[float, float]]], out: Path, name: str) -> None:
+def _between(series: Series, since: float, to: float) -> Series:
+    """What happened in that time; ValueError if that is nothing."""
+    chosen = {
+        router: [(t, queued) for t, queued in points if since <= t <= to]
+        for router, points in series.items()
+    }
+    found = {router: points for router, points in chosen.items() if points}
+    if not found:
+        raise ValueError(f"no sample from {since} to {to} s")
+    return found
+
+
+def _draw(series: Series, out: Path, name: str) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
