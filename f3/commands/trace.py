@@ -43,7 +43,7 @@ def trace(
     if dry_run:
         _foretell(header, namespace, at, name, as_json)
         return
-    from actors.client import RefusedError
+    from actors.answers import RefusedError
 
     with client(name, at) as (member, state):
         space = pick(state, namespace)

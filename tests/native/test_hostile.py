@@ -53,7 +53,7 @@ def test_damaged_batches() -> None:
     history.run(300, check_every=300)
     table, rng = history.table, history.rng
     refused: Counter[str] = Counter()
-    for _ in range(6000):
+    for _ in range(9000):
         batch = damaged(history._batch(), rng)
         expected = refusal(batch.check_columns)
         assert refusal(batch.validate) == expected
