@@ -20,6 +20,7 @@ from actors.inbox import ClosedError
 from actors.member import Plan
 from actors.publisher import Publisher, Tickets
 from actors.subscriber import Overflow, Subscriber
+from actors.telemetry.roots import root_span
 from actors.wiring import Ask, Wiring
 from routing.api import (
     Accepted,
@@ -114,20 +115,26 @@ class Client:
 
     # -- requests ------------------------------------------------------------------------
 
-    def subscribe(self, name: str, namespace: str, node: NodeId) -> Future[None]:
+    def subscribe(
+        self, name: str, namespace: str, node: NodeId, sample: bool | None = None
+    ) -> Future[None]:
         """Ask for a node; done when the subscription is in force."""
         self.check_namespace(namespace)
         hope = promise(type(None))
         key = (name, namespace, node)
-        self.host.submit(partial(self._subscribe, key, hope)).add_done_callback(
+        trace = self.host.tracer.root(namespace, sample)
+        if trace:
+            note = root_span(self.host.tracer, "subscribe", namespace, trace)
+            hope.add_done_callback(lambda done: note(done.exception()))
+        self.host.submit(partial(self._subscribe, key, hope, trace)).add_done_callback(
             partial(pass_on_failure, hope)
         )
         return hope
 
-    def _subscribe(self, key: tuple[str, str, NodeId], hope: Future[None]) -> None:
+    def _subscribe(self, key: tuple[str, str, NodeId], hope: Future[None], trace: bytes) -> None:
         self._hopes.setdefault(key, []).append(hope)
         try:
-            self.host.take(Subscribe(*key))
+            self.host.take(Subscribe(*key), trace)
         except ProtocolError:
             self._hopes[key].remove(hope)
             raise

@@ -90,8 +90,32 @@ def _result(ref: Any) -> Any:
 
 def statuses(cluster: str, timeout: float = 5.0) -> dict[str, Any]:
     """Every router's status; None where there is no answer."""
+    return ask_routers(cluster, "status", timeout)
+
+
+def ask_routers(cluster: str, method: str, timeout: float, *args: object) -> dict[str, Any]:
+    """Call a method of every router; None for those that do not answer in time, or fail."""
     actors = {name: ray.get_actor(name, namespace=cluster) for name in routers(cluster)}
-    return ask_all(actors, "status", timeout)
+    return ask_all(actors, method, timeout, *args)
+
+
+def explained(
+    cluster: str, namespace: str, nodes: Sequence[int], known: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Whom a notification would reach: what each router on its way says, from the root down."""
+    steps: list[dict[str, Any]] = []
+    waiting: list[tuple[str, list[int] | None]] = [(namespace, None)]
+    while waiting:
+        name, header = waiting.pop(0)
+        actor = ray.get_actor(name, namespace=cluster)
+        try:
+            ref: Any = actor.explain.remote(namespace, header, list(nodes))
+            step: Any = ray.get(ref, timeout=_CALL_SECONDS)
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause if isinstance(error.cause, ProtocolError) else error from None
+        steps.append(step)
+        waiting += [(far, due["header"]) for far, due in step["links"].items() if far in known]
+    return steps
 
 
 def administer(cluster: str, namespace: str, events: Sequence[InsertNode | RemoveNode]) -> None:

@@ -127,8 +127,8 @@ class Outbox:
     """What waits for one link, in order; counts bytes and messages, and refuses beyond a bound."""
 
     def __init__(self, bytes_max: int, messages_max: int) -> None:
-        self._bytes_max = bytes_max
-        self._messages_max = messages_max
+        self.bytes_max = bytes_max
+        self.messages_max = messages_max
         self._waiting: deque[_Item] = deque()
         #: What the next notification, and the next publication, may join.
         self._run: _Run | None = None
@@ -142,14 +142,14 @@ class Outbox:
     @property
     def full(self) -> bool:
         """Whether nothing more should be caused to be sent here for now."""
-        return self.bytes >= self._bytes_max or self.messages >= self._messages_max
+        return self.bytes >= self.bytes_max or self.messages >= self.messages_max
 
     @property
     def overfull(self) -> bool:
         """Far beyond full: whatever was to hold back the source has not."""
         return (
-            self.bytes >= self._bytes_max + _SLACK_BYTES
-            or self.messages >= self._messages_max + _SLACK_MESSAGES
+            self.bytes >= self.bytes_max + _SLACK_BYTES
+            or self.messages >= self.messages_max + _SLACK_MESSAGES
         )
 
     def put(self, message: Message, now_ns: int) -> bool:
@@ -272,7 +272,8 @@ def _publish_size(message: Publish) -> int:
 def _batch_size(batch: Batch) -> int:
     """About what a Notify takes in a frame: names and lengths are a few dozen bytes."""
     columns = len(batch.header_offsets) + len(batch.nodes) + len(batch.positions)
-    return columns + len(batch.payload_offsets) + len(batch.payloads) + 64
+    columns += len(batch.payload_offsets) + len(batch.traces)
+    return columns + len(batch.payloads) + 64
 
 
 def _follows(run: _Run, message: Notify, size: int) -> bool:

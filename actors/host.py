@@ -34,8 +34,11 @@ from actors.frames import messages_of, queued_at
 from actors.link import Kind, Link, LinkOptions
 from actors.measure import Durations, process
 from actors.security import Gatekeeper, Keys
+from actors.telemetry.options import Tracing
+from actors.telemetry.tracer import Tracer, contexts_of
 from routing.api import Effect, Event, LinkDown, LinkUp, Received, Report, Router, Send, Start, Tick
 from routing.errors import ProtocolError
+from routing.messages import Message, Notify
 from routing.store import Store
 
 Observer = Callable[[Effect], None]
@@ -68,6 +71,7 @@ class HostOptions:
     stall: float = 10.0
     #: Seconds after which a host of clients that has gone is forgotten.
     forget: float = 30.0
+    tracing: Tracing = field(default_factory=Tracing)
 
 
 class RouterHost:
@@ -86,7 +90,14 @@ class RouterHost:
         self.keys = keys
         self.counts: Counter[str] = Counter()
         self.reports: Counter[str] = Counter()
+        #: In microseconds, per frame: from its sender's queue to here, and until all is done.
+        self.waits = Durations()
         self.hops = Durations()
+        #: Notifications in a message that brings any.
+        self.batches = Durations()
+        self.tracer = Tracer(address, self.options.tracing)
+        #: What whoever runs the host wants in its status.
+        self.about: dict[str, Any] = {}
         #: What ended the loop, if it was not asked to end.
         self.failure: BaseException | None = None
         #: A client host sets this while its clients cannot take more: nothing is read then.
@@ -199,6 +210,8 @@ class RouterHost:
         self._store = self.router.view.store
         self.take(Start())
         self._perform()
+        if self.tracer.exporter is not None:
+            self.tracer.exporter.watch(self.status, self.options.tracing.metrics_period)
 
     def _turn(self) -> None:
         ready = self._wait()
@@ -239,9 +252,27 @@ class RouterHost:
         left = _IDLE if due is None else min(_IDLE, due - time.monotonic())
         return max(0, -int(-1000 * left // 1))
 
-    def take(self, event: Event) -> None:
-        """Give the router an event; for commands, which run in the loop."""
-        self._effects += self.router.handle(event, self._now)
+    def take(self, event: Event, trace: bytes = b"") -> None:
+        """Give the router an event; for commands, which run in the loop.
+
+        What it causes belongs to the trace with that context, if there is one.
+        """
+        effects = self.router.handle(event, self._now)
+        self._effects += self.tracer.caused(effects, trace) if trace else effects
+
+    def _take_message(self, link: Link, message: Message, queued_ns: int) -> None:
+        contexts = contexts_of(message)
+        if not contexts:
+            self.take(Received(link.neighbor, message))
+            return
+        about = {
+            "messaging.f3.from": link.neighbor,
+            "messaging.f3.queue_wait_us": max(0, (time.time_ns() - queued_ns) // 1000),
+            "messaging.f3.queue_size": sum(each.outbox.messages for each in self._links.values()),
+        }
+        event = Received(link.neighbor, message)
+        handle = partial(self.router.handle, event, self._now)
+        self._effects += self.tracer.hop(message, contexts, about, handle)
 
     # -- what comes in -------------------------------------------------------------------
 
@@ -284,10 +315,14 @@ class RouterHost:
 
     def _read_frame(self, link: Link, frame: bytes) -> None:
         try:
-            self._frames.append(queued_at(frame))
+            queued_ns = queued_at(frame)
+            self._frames.append(queued_ns)
+            self.waits.add((time.time_ns() - queued_ns) / 1000)
             for message in messages_of(frame):
                 link.counts["messages_received"] += 1
-                self.take(Received(link.neighbor, message))
+                if isinstance(message, Notify):
+                    self.batches.add(len(message.batch))
+                self._take_message(link, message, queued_ns)
         except ProtocolError as error:
             link.counts["frames_bad"] += 1
             self.counts["frames_bad"] += 1
@@ -348,6 +383,7 @@ class RouterHost:
             for queued_ns in self._frames:
                 self.hops.add((now_ns - queued_ns) / 1000)
             self._frames.clear()
+        self.tracer.finish()
         self._commands.finish()
 
     # -- commands ------------------------------------------------------------------------
@@ -386,6 +422,15 @@ class RouterHost:
             "counts": dict(self.counts),
             "reports": dict(self.reports),
             "hop_us": self.hops.summary(),
+            "wait_us": self.waits.summary(),
+            "batch_size": self.batches.summary(),
+            "buckets": {
+                "hop_us": self.hops.buckets(),
+                "wait_us": self.waits.buckets(),
+                "batch_size": self.batches.buckets(),
+            },
+            "telemetry": self.tracer.status(),
+            **self.about,
             "process": process(),
         }
 
@@ -402,6 +447,7 @@ class RouterHost:
         self._ended.set()
         self._commands.fail(self._why_stopped())
         self._commands.close()
+        self.tracer.close()
 
     def _why_stopped(self) -> HostStoppedError:
         if self.failure is None:
@@ -415,5 +461,7 @@ def _link_status(link: Link) -> dict[str, Any]:
         "kind": link.kind.value,
         "queued_messages": link.outbox.messages,
         "queued_bytes": link.outbox.bytes,
+        "capacity_messages": link.outbox.messages_max,
+        "capacity_bytes": link.outbox.bytes_max,
         **dict(link.counts),
     }

@@ -25,7 +25,7 @@ from zmq.utils.monitor import recv_monitor_message
 
 from actors.frames import FRAME_BYTES, FRAME_BYTES_MAX, Outbox
 from actors.security import Keys
-from routing.messages import Message, Notify
+from routing.messages import Message, Notify, Resubscribe, ResubscribeAck
 
 Context = zmq.Context[zmq.Socket[bytes]]
 Socket = zmq.Socket[bytes]
@@ -204,8 +204,12 @@ class Link:
             self.counts["notifications_dropped"] += len(message.batch)
         elif not self.up and self.outbox.full:
             self.counts["messages_unsent"] += 1
-        elif not self.outbox.put(message, now_ns):
-            self.counts["messages_oversized"] += 1
+        else:
+            before = self.outbox.bytes
+            if not self.outbox.put(message, now_ns):
+                self.counts["messages_oversized"] += 1
+            elif isinstance(message, Resubscribe | ResubscribeAck):
+                self.counts["refresh_bytes"] += self.outbox.bytes - before
 
     def _drops(self) -> bool:
         """Whether a notification has to go; what keeps sessions in step never does."""

@@ -33,6 +33,13 @@ class Durations:
                 return round(math.exp((bucket + 0.5) * _LOG_STEP), 1)
         return 0.0
 
+    def buckets(self) -> dict[float, int]:
+        """How many durations there are around each value."""
+        return {
+            round(math.exp((bucket + 0.5) * _LOG_STEP), 1): count
+            for bucket, count in sorted(self._buckets.items())
+        }
+
     def summary(self) -> dict[str, float]:
         """Count, median and tail."""
         return {"count": self.count, "p50": self.percentile(50), "p99": self.percentile(99)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from actors.answers import Room, promise, wait, wait_async
 from actors.member import BODY_MAX
+from actors.telemetry.roots import Note, root_span
 from routing.api import NodeId, Publish
 
 if TYPE_CHECKING:
@@ -73,6 +74,19 @@ class _Part:
         self._many.settle(self._start + index, position, error)
 
 
+class _Traced:
+    """Publications of which some are sampled: their root spans end with their answers."""
+
+    def __init__(self, pending: Pending, notes: dict[int, Note]) -> None:
+        self._pending, self._notes = pending, notes
+
+    def settle(self, index: int, position: int, error: Exception | None) -> None:
+        note = self._notes.pop(index, None)
+        if note is not None:
+            note(error)
+        self._pending.settle(index, position, error)
+
+
 class Tickets:
     """What a client host has published and not heard of yet."""
 
@@ -128,13 +142,17 @@ class Publisher:
         *,
         version: int | None = None,
         timeout: float = 10.0,
+        sample: bool | None = None,
+        since_ns: int | None = None,
     ) -> Future[int]:
         """Publish without waiting for the log; blocks only while too much is on its way.
 
-        Whoever does not care what becomes of it may drop the future.
+        Whoever does not care what becomes of it may drop the future. `sample` forces or forbids
+        a trace; `since_ns` is when its preprocessing began, for a span of its own.
         """
         future = promise(int)
-        self._publish(namespace, [(tuple(nodes), body)], version, timeout, _One(future))
+        items = [(tuple(nodes), body)]
+        self._publish(namespace, items, version, timeout, _One(future), sample, since_ns)
         return future
 
     def send_many(
@@ -164,18 +182,33 @@ class Publisher:
         version: int | None,
         timeout: float,
         pending: Pending,
+        sample: bool | None = None,
+        since_ns: int | None = None,
     ) -> None:
         self._client.check_namespace(namespace)
         longest = max(len(body) for _, body in items)
         if longest > BODY_MAX:
             raise ValueError(f"a body of {longest} bytes is longer than {BODY_MAX}")
+        traces = self._sampled(namespace, len(items), sample)
+        if traces:
+            tracer = self._client.host.tracer
+            begin = partial(root_span, tracer, "publish", namespace, since_ns=since_ns)
+            pending = _Traced(pending, {index: begin(trace=t) for index, t in traces.items()})
         first = self._client.tickets.open(len(items), pending, timeout)
         name, key = self.name, self._key
         events = [
-            Publish(name, namespace, nodes, body, ticket, key, version)
-            for ticket, (nodes, body) in enumerate(items, start=first)
+            Publish(name, namespace, nodes, body, first + n, key, version, traces.get(n, b""))
+            for n, (nodes, body) in enumerate(items)
         ]
         self._client.publish(events)
+
+    def _sampled(self, namespace: str, count: int, sample: bool | None) -> dict[int, bytes]:
+        """The contexts of those of so many publications that are to be traced."""
+        tracer = self._client.host.tracer
+        if not sample and (sample is False or not tracer.options.ratio_of(namespace)):
+            return {}
+        drawn = ((index, tracer.root(namespace, sample)) for index in range(count))
+        return {index: trace for index, trace in drawn if trace}
 
     def publish(
         self,
@@ -185,9 +218,12 @@ class Publisher:
         *,
         version: int | None = None,
         timeout: float = 10.0,
+        sample: bool | None = None,
+        since_ns: int | None = None,
     ) -> int:
         """Publish; returns the position in the log once it is there. RefusedError, TimeoutError."""
-        future = self.send(namespace, nodes, body, version=version, timeout=timeout)
+        send = partial(self.send, version=version, timeout=timeout)
+        future = send(namespace, nodes, body, sample=sample, since_ns=since_ns)
         return wait(future, timeout, self._client.why_late)
 
     async def publish_async(

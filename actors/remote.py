@@ -26,6 +26,7 @@ from actors.link import Kind
 from actors.member import Plan
 from actors.security import Keys, make_keys
 from actors.store import DurableStore, Sync
+from actors.telemetry.explain import explain
 from actors.wiring import Ask, UnreachableError, Wiring
 from routing.api import Address, Event, Reroute
 from routing.store import Store
@@ -98,6 +99,14 @@ def next_incarnation(cluster: str, address: Address) -> int:
     return number
 
 
+def next_life(cluster: str, address: Address) -> int:
+    """How often a router has been started, this time included."""
+    key = f"f3/{cluster}/{address}/lives"
+    lives = int(_internal_kv_get(key, namespace="f3") or 0) + 1
+    _internal_kv_put(key, str(lives), overwrite=True, namespace="f3")
+    return lives
+
+
 def here(options: HostOptions, secure: bool) -> tuple[HostOptions, Keys | None]:
     """Where a member listens in this process: loopback, or with keys the machine's address."""
     if not secure:
@@ -134,6 +143,7 @@ class RouterActor:
         if plan.store is not None:
             open_store = partial(plan.store.open, plan.member.address)
         self._host = self._member.host(incarnation, open_store).start()
+        self._host.about["restarts"] = next_life(plan.cluster, plan.member.address) - 1
         self._host.submit(lambda: None).result(_START_SECONDS)  # raises if it cannot start
         threading.Thread(target=_fall_with, args=(self._host,), daemon=True).start()
         if not ray.get_runtime_context().was_current_actor_reconstructed:
@@ -168,6 +178,18 @@ class RouterActor:
         node = ray.get_runtime_context().get_node_id()
         trouble = dict(self._wiring.trouble)
         return {**self._host.status(), "node": node, "secure": self.plan.secure, "trouble": trouble}
+
+    def spans(self, trace: str) -> list[dict[str, Any]]:
+        """What this router still knows of a trace."""
+        recent = list(self._host.tracer.recent)
+        return [s.as_row(self._host.address) for s in recent if s.trace.hex() == trace]
+
+    def explain(
+        self, namespace: Address, header: Sequence[int] | None, nodes: Sequence[int]
+    ) -> Any:
+        """Whom the table would send a notification to, and why (`actors.telemetry.explain`)."""
+        ask = partial(explain, self._host.router, namespace, header, nodes)
+        return self._host.submit(ask).result(_CALL_SECONDS)
 
     def events(self, events: Sequence[Event]) -> None:
         """An administrator's changes, in order; ProtocolError if one of them is illegal."""

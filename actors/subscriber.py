@@ -45,9 +45,14 @@ class Subscriber:
 
     # -- subscriptions -------------------------------------------------------------------
 
-    def subscribe(self, namespace: str, node: NodeId, timeout: float = 10.0) -> None:
-        """Returns once whatever is published from now on will come; RefusedError, TimeoutError."""
-        hope = self._client.subscribe(self.name, namespace, node)
+    def subscribe(
+        self, namespace: str, node: NodeId, timeout: float = 10.0, sample: bool | None = None
+    ) -> None:
+        """Returns once whatever is published from now on will come; RefusedError, TimeoutError.
+
+        `sample` forces or forbids a trace of it.
+        """
+        hope = self._client.subscribe(self.name, namespace, node, sample)
         wait(hope, timeout, self._client.why_late)
 
     async def subscribe_async(self, namespace: str, node: NodeId, timeout: float = 10.0) -> None:

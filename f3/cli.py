@@ -10,13 +10,17 @@ from f3.commands import (
     bench_preprocess,
     bench_store,
     bench_table,
+    bench_trace,
     cluster,
     demo,
+    plot,
     topology,
     workload,
 )
 from f3.commands.simulate import simulate
 from f3.commands.study import study
+from f3.commands.top import top
+from f3.commands.trace import trace
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,10 +32,14 @@ bench.app.command("store")(bench_store.store)
 bench.app.command("preprocess")(bench_preprocess.preprocess)
 bench.app.command("chain")(bench_cluster.chain)
 bench.app.command("fanout")(bench_cluster.fanout)
+bench.app.command("trace")(bench_trace.trace)
 app.command()(demo.demo)
 app.command()(simulate)
 app.command()(study)
 cluster.register(app)
+app.command()(trace)
+app.command()(top)
+app.add_typer(plot.app, name="plot")
 app.add_typer(topology.app, name="topology")
 app.add_typer(workload.app, name="workload")
 app.add_typer(bench.app, name="bench")

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <initializer_list>
+#include <string>
 #include <utility>
 
 #include "forward.hpp"
@@ -42,7 +43,7 @@ struct Dataclass {
 struct Classes {
   Dataclass batch{"routing.batch",
                   "Batch",
-                  {"header_offsets", "nodes", "positions", "payload_offsets", "payloads"}};
+                  {"header_offsets", "nodes", "positions", "payload_offsets", "payloads", "traces"}};
   Dataclass routed{"routing.table", "Routed", {"batches", "unknown"}};
 
   // Never freed: at exit the interpreter goes first.
@@ -53,11 +54,11 @@ struct Classes {
 };
 
 struct PyColumns : Columns {
-  nb::object objects[5];
+  nb::object objects[6];
 
   PyColumns(nb::handle batch, const Dataclass& type) {
-    Bytes* columns[] = {&header_offsets, &nodes, &positions, &payload_offsets, &payloads};
-    for (int k = 0; k < 5; ++k) {
+    Bytes* columns[] = {&header_offsets, &nodes, &positions, &payload_offsets, &payloads, &traces};
+    for (int k = 0; k < 6; ++k) {
       objects[k] = steal(PyObject_GetAttr(batch.ptr(), type.fields[size_t(k)].ptr()));
       if (!PyBytes_Check(objects[k].ptr())) throw nb::type_error("a column must be bytes");
       *columns[k] = Bytes(PyBytes_AS_STRING(objects[k].ptr()),
@@ -107,6 +108,20 @@ inline std::pair<nb::object, nb::object> gather_payloads(const Columns& columns,
     to += size;
   }
   return {ends, chosen};
+}
+
+// Contexts of the rows that are due, numbered anew; both are in the order of rows.
+inline nb::object gather_traces(const Columns& columns, const Due& due) {
+  std::string chosen;
+  u32 k = 0;
+  for (size_t at = 0; at < columns.traces.size(); at += TRACE_RECORD) {
+    const u32 row = u32_at(columns.traces.substr(at), 0);
+    while (k < due.count && due.rows[k] < row) ++k;
+    if (k == due.count || due.rows[k] != row) continue;
+    chosen.append(reinterpret_cast<const char*>(&k), 4);
+    chosen.append(columns.traces.substr(at + 4, TRACE_RECORD - 4));
+  }
+  return steal(PyBytes_FromStringAndSize(chosen.data(), Py_ssize_t(chosen.size())));
 }
 
 }  // namespace f3

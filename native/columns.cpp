@@ -14,6 +14,20 @@ void check_offsets(const std::string& name, Bytes column, u64 count, u64 end) {
                         std::to_string(end) + " entries");
 }
 
+void check_traces(Bytes column, u64 count) {
+  if (column.size() % TRACE_RECORD)
+    throw ProtocolError(std::to_string(column.size()) +
+                        " bytes hold no whole number of trace contexts");
+  int64_t last = -1;
+  for (size_t at = 0; at < column.size(); at += TRACE_RECORD) {
+    const int64_t row = u32_at(column.substr(at), 0);
+    if (row <= last || row >= int64_t(count))
+      throw ProtocolError("trace contexts of a batch of " + std::to_string(count) + ": row " +
+                          std::to_string(row) + " is out of place");
+    last = row;
+  }
+}
+
 }  // namespace
 
 void Columns::check() const {
@@ -21,6 +35,7 @@ void Columns::check() const {
     throw ProtocolError("a batch has a column that is no whole number of entries");
   check_offsets("header", header_offsets, count(), nodes.size() / 4);
   check_offsets("payload", payload_offsets, count(), payloads.size());
+  check_traces(traces, count());
 }
 
 void Columns::validate() const {

@@ -21,8 +21,11 @@ inline u64 u64_at(Bytes column, size_t k) {
   return value;
 }
 
+// A row and a trace context: routing/trace.py.
+constexpr size_t TRACE_RECORD = 29;
+
 struct Columns {
-  Bytes header_offsets, nodes, positions, payload_offsets, payloads;
+  Bytes header_offsets, nodes, positions, payload_offsets, payloads, traces;
 
   u32 count() const { return u32(positions.size() / 8); }
 

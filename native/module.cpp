@@ -252,11 +252,13 @@ class NativeTable {
     const nb::object nodes = column(in.objects[1], in.nodes, due.nodes, due.width);
     if (due.count == in.count()) {
       if (ends.is(in.objects[0]) && nodes.is(in.objects[1])) return batch;
-      return classes_.batch.make({ends, nodes, in.objects[2], in.objects[3], in.objects[4]});
+      return classes_.batch.make(
+          {ends, nodes, in.objects[2], in.objects[3], in.objects[4], in.objects[5]});
     }
     const auto [payload_offsets, payloads] = gather_payloads(in, due);
     const nb::object positions = gather_positions(in, due);
-    return classes_.batch.make({ends, nodes, positions, payload_offsets, payloads});
+    const nb::object traces = in.traces.empty() ? in.objects[5] : gather_traces(in, due);
+    return classes_.batch.make({ends, nodes, positions, payload_offsets, payloads, traces});
   }
 
   Table table_;

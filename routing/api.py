@@ -16,7 +16,7 @@ from typing import Any
 
 from routing.content_graph import NodeId
 from routing.errors import ProtocolError
-from routing.messages import Message
+from routing.messages import Message, Trace
 from routing.store import Store
 
 __all__ = [
@@ -97,6 +97,7 @@ class Publish:
     ticket: int = 0
     key: bytes = b""
     version: int | None = None
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ class Notification:
     namespace: Address
     position: int
     body: bytes
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@
     positions        u64: each notification's position in its namespace
     payload_offsets  u32, one more than notifications: where each payload begins in `payloads`
     payloads         bytes that no router reads (`routing.payload`)
+    traces           the contexts of sampled notifications (`routing.trace`); mostly empty
 
 A router rewrites the first two columns per neighbour. Where a neighbour is due every
-notification of a batch, the other three go on as the same objects, neither read nor copied.
+notification of a batch, the others go on as the same objects, neither read nor copied.
 All numbers are little-endian.
 """
 
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from routing.errors import ProtocolError
+from routing.trace import check_traces, join_traces, select_traces, unpack_traces
 
 try:
     from routing._native import validate as _compiled_validate
@@ -51,9 +53,10 @@ class Batch:
     positions: bytes
     payload_offsets: bytes
     payloads: bytes
+    traces: bytes = b""
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Batch:
+    def of(cls, rows: Iterable[Row], traces: bytes = b"") -> Batch:
         """A batch of (header, position, payload) rows."""
         header_offsets, nodes, positions = array("I", (0,)), array("I"), array("Q")
         payload_offsets, payloads, end = array("I", (0,)), [], 0
@@ -70,6 +73,7 @@ class Batch:
             positions.tobytes(),
             payload_offsets.tobytes(),
             b"".join(payloads),
+            traces,
         )
 
     @classmethod
@@ -85,6 +89,7 @@ class Batch:
             b"".join([batch.positions for batch in batches]),
             payload_offsets.tobytes(),
             b"".join([batch.payloads for batch in batches]),
+            _join_traces(batches),
         )
 
     def __len__(self) -> int:
@@ -113,6 +118,10 @@ class Batch:
         offsets = unpack_u32(self.payload_offsets)
         return self.payloads[offsets[row] : offsets[row + 1]]
 
+    def contexts(self) -> dict[int, bytes]:
+        """The trace contexts of the sampled notifications, by row."""
+        return dict(unpack_traces(self.traces)) if self.traces else {}
+
     def rows(self) -> Iterator[Row]:
         """Every notification as (header, position, payload)."""
         for row, header in enumerate(self.headers()):
@@ -127,11 +136,13 @@ class Batch:
             ends.append(end)
         nodes = b"".join(headers)
         if len(rows) == len(self):
-            return Batch(ends.tobytes(), nodes, self.positions, self.payload_offsets, self.payloads)
+            kept = (self.positions, self.payload_offsets, self.payloads, self.traces)
+            return Batch(ends.tobytes(), nodes, *kept)
         positions = memoryview(self.positions).cast("Q")
         chosen = array("Q", (positions[row] for row in rows))
         payload_offsets, payloads = self._payloads_of(rows)
-        return Batch(ends.tobytes(), nodes, chosen.tobytes(), payload_offsets, payloads)
+        traces = select_traces(self.traces, rows) if self.traces else b""
+        return Batch(ends.tobytes(), nodes, chosen.tobytes(), payload_offsets, payloads, traces)
 
     def _payloads_of(self, rows: Sequence[int]) -> tuple[bytes, bytes]:
         offsets = unpack_u32(self.payload_offsets)
@@ -156,9 +167,16 @@ class Batch:
             raise ProtocolError("a batch has a column that is no whole number of entries")
         _check_offsets("header", self.header_offsets, count, len(self.nodes) // 4)
         _check_offsets("payload", self.payload_offsets, count, len(self.payloads))
+        check_traces(self.traces, count)
         positions = memoryview(self.positions).cast("Q").tolist()
         if positions != sorted(positions):
             raise ProtocolError("the positions of a batch fall")
+
+
+def _join_traces(batches: Sequence[Batch]) -> bytes:
+    if not any(batch.traces for batch in batches):
+        return b""
+    return join_traces((len(batch), batch.traces) for batch in batches)
 
 
 def _append_offsets(offsets: array[int], column: bytes) -> None:

@@ -19,6 +19,9 @@ from routing.batch import Batch
 Session = tuple[int, int]
 """(incarnation of the downstream router, count of its sessions): later ones are greater."""
 
+Trace = bytes
+"""A context (`routing.trace`) or, for most messages, nothing."""
+
 Digest = tuple[int, int]
 """(how many nodes, order-free hash of them)."""
 
@@ -55,6 +58,7 @@ class Subscribe:
     session: Session
     number: int
     nodes: tuple[int, ...]
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class Resubscribe:
     listed: bool = False
     nodes: tuple[int, ...] = ()
     requests: tuple[int, ...] = ()
+    trace: Trace = b""
 
 
 # -- down a session ------------------------------------------------------------------------------
@@ -102,6 +107,7 @@ class GraphSetup:
     upper: int
     setups: tuple[Setup, ...]
     graph: tuple[Setup, ...] = ()
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +176,7 @@ class SequenceRequest:
     path: tuple[str, ...]
     request: int
     node: int
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +188,7 @@ class SequenceReply:
     request: int
     position: int
     numbers: tuple[tuple[int, int], ...]
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +237,7 @@ class Publish:
     nodes: tuple[int, ...]
     body: bytes
     tag: bytes
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from routing.session import Answer, Downstream, Rejected, Released, Told, Upstre
 from routing.store import Entry
 from routing.subscriber import SubscriberEnd
 from routing.table import Neighbor, Table, whole
+from routing.trace import pack_traces
 
 #: How often the wait before the next listing doubles while none is answered.
 _BACKOFF_MAX = 3
@@ -483,21 +484,28 @@ class Namespace:
         for neighbor in sorted(routed.batches):
             due = routed.batches[neighbor]
             if neighbor == LOCAL:
-                for header, position, payload in due.rows():
-                    self.end.notified(self.table.covering(header), position, payload, now)
+                self._deliver(due, now)
             else:
                 self._notify(self.down[neighbor], due)
+
+    def _deliver(self, due: Batch, now: float) -> None:
+        contexts = due.contexts()
+        for row, (header, position, payload) in enumerate(due.rows()):
+            covering = self.table.covering(header)
+            self.end.notified(covering, position, payload, now, contexts.get(row, b""))
 
     def publish(self, entries: Sequence[Entry], now: float) -> None:
         """Send new publications from the rendezvous point down its tree."""
         assert self.rendezvous is not None
         graph = self.rendezvous.store.graph
         copies = [
-            (header, entry.position, entry.payload)
+            (entry, header)
             for entry in entries
             for header in self.table.root_headers(graph, entry.nodes)
         ]
-        self.forward(Batch.of(copies), now)
+        rows = [(header, entry.position, entry.payload) for entry, header in copies]
+        traces = pack_traces((row, e.trace) for row, (e, _) in enumerate(copies) if e.trace)
+        self.forward(Batch.of(rows, traces), now)
         last = entries[-1].position
         self.end.advance(last, 0, last, now)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from routing.batch import Batch
 from routing.errors import ProtocolError
 from routing.messages import Publications, Publish
+from routing.trace import pack_traces
 
 
 def follows(last: Publish, message: Publish) -> bool:
@@ -30,6 +31,7 @@ def bundle(messages: Sequence[Publish]) -> Publications:
     """One message of publications of which each follows the one before."""
     first = messages[0]
     rows = ((m.nodes, m.number, bytes((len(m.tag),)) + m.tag + m.body) for m in messages)
+    traces = pack_traces((row, m.trace) for row, m in enumerate(messages) if m.trace)
     return Publications(
         first.namespace,
         first.path,
@@ -37,13 +39,14 @@ def bundle(messages: Sequence[Publish]) -> Publications:
         first.host,
         first.incarnation,
         first.version,
-        Batch.of(rows),
+        Batch.of(rows, traces),
     )
 
 
 def unbundle(message: Publications) -> Iterator[Publish]:
     """The publications one by one; ProtocolError where a payload is none."""
-    for nodes, number, payload in message.batch.rows():
+    contexts = message.batch.contexts()
+    for row, (nodes, number, payload) in enumerate(message.batch.rows()):
         end = 1 + payload[0] if payload else 0
         if not 0 < end <= len(payload):
             raise ProtocolError(f"publication {number} of {message.publisher!r} is cut off")
@@ -58,4 +61,5 @@ def unbundle(message: Publications) -> Iterator[Publish]:
             nodes,
             payload[end:],
             payload[1:end],
+            contexts.get(row, b""),
         )

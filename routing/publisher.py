@@ -142,5 +142,6 @@ class PublisherEnd:
             event.nodes,
             event.body,
             b"",
+            event.trace,
         )
         return replace(message, tag=sign(event.key, message)) if event.key else message

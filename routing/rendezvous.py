@@ -8,6 +8,8 @@ what was lost, and turns away publishers that are not on its access list (Kulik 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
+from dataclasses import replace
 
 import msgpack  # type: ignore[import-untyped]
 
@@ -26,12 +28,15 @@ from routing.messages import (
 from routing.payload import NUMBERS_MAX, pack
 from routing.publications import unbundle
 from routing.store import Entry, Store
+from routing.trace import pack_traces
 
 _TAG_BYTES = 16
 #: A reply to a recovery is sent once it has so many bytes of payload, or has cost a look at so
 #: many entries: it must fit into a frame, and others wait meanwhile.
 _RECOVER_BYTES = 1 << 20
 _SCAN_MAX = 10_000
+#: Sampled publications whose trace contexts are kept.
+_TRACES_MAX = 10_000
 
 
 def sign(key: bytes, message: Publish) -> bytes:
@@ -57,6 +62,8 @@ class RendezvousPoint:
     def __init__(self, store: Store, recover_batch: int) -> None:
         self.store = store
         self._recover_batch = recover_batch
+        #: By position; a restart forgets them, which costs a trace its end and nothing else.
+        self._traces: dict[int, bytes] = {}
 
     # -- publications --------------------------------------------------------------------
 
@@ -73,7 +80,16 @@ class RendezvousPoint:
         numbers = [(node, self.store.numbers.get(node, 0) + 1) for node in lowest]
         payload = pack(numbers, message.body)
         entry = self.store.append(source, message.incarnation, message.number, lowest, payload)
+        if message.trace:
+            entry = replace(entry, trace=message.trace)
+            self._remember(entry)
         return _ack(message, entry.position), entry
+
+    def _remember(self, entry: Entry) -> None:
+        """Keep the context of a sampled publication, for whoever loses and recovers it."""
+        self._traces[entry.position] = entry.trace
+        if len(self._traces) > _TRACES_MAX:
+            del self._traces[next(iter(self._traces))]
 
     def publish_all(
         self, message: Publications
@@ -148,8 +164,15 @@ class RendezvousPoint:
             request.request,
             store.first,
             through,
-            Batch.of(rows),
+            Batch.of(rows, self._contexts(rows)),
         )
+
+    def _contexts(self, rows: Sequence[Row]) -> bytes:
+        traces = self._traces
+        if not traces:
+            return b""
+        found = ((row, traces.get(position)) for row, (_, position, _) in enumerate(rows))
+        return pack_traces((row, context) for row, context in found if context is not None)
 
 
 def _ack(message: Publish, position: int, refusal: str = "") -> PublishAck:

@@ -24,6 +24,8 @@ class Entry:
     position: int
     nodes: tuple[NodeId, ...]
     payload: bytes
+    #: On its way only: the log does not keep it.
+    trace: bytes = b""
 
 
 @dataclass(slots=True)

@@ -199,17 +199,22 @@ class SubscriberEnd:
     # -- notifications -------------------------------------------------------------------
 
     def notified(
-        self, covering: AbstractSet[NodeId], position: int, payload: bytes, now: float
+        self,
+        covering: AbstractSet[NodeId],
+        position: int,
+        payload: bytes,
+        now: float,
+        trace: bytes = b"",
     ) -> None:
         """Deliver a notification that came by the tree."""
         numbers, body = unpack(payload)
         self._upper = max(self._upper, position)
         if self._missed(covering & self._holders.keys(), numbers):
             self._gap = max(self._gap, position - 1)
-        self._deliver(covering, position, body)
+        self._deliver(covering, position, body, trace)
         self._recover_if_due(now)
 
-    def _deliver(self, covering: Iterable[NodeId], position: int, body: bytes) -> int:
+    def _deliver(self, covering: Iterable[NodeId], position: int, body: bytes, trace: bytes) -> int:
         """Hand it to every client due that has not had it; returns how many."""
         if self._floor is None or position <= self._floor:
             return 0
@@ -222,7 +227,7 @@ class SubscriberEnd:
         if not due:
             return 0
         self._served.setdefault(position, set()).update(due)
-        notification = Notification(self._namespace, position, body)
+        notification = Notification(self._namespace, position, body, trace)
         for client in sorted(due):
             self._emit(Deliver(client, notification))
         return len(due)
@@ -260,9 +265,10 @@ class SubscriberEnd:
         recovery, self._recovery = self._recovery.message, None
         if reply.first > recovery.after + 1:
             self._lost(recovery.after + 1, min(reply.first - 1, recovery.upto))
-        delivered = 0
-        for header, position, payload in reply.batch.rows():
-            delivered += self._deliver(header, position, unpack(payload)[1])
+        delivered, contexts = 0, reply.batch.contexts()
+        for row, (header, position, payload) in enumerate(reply.batch.rows()):
+            trace = contexts.get(row, b"")
+            delivered += self._deliver(header, position, unpack(payload)[1], trace)
         if delivered:
             fields = {"namespace": self._namespace, "deliveries": delivered}
             self._emit(Report("recovered", fields))

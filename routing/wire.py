@@ -23,6 +23,7 @@ from routing import messages
 from routing.batch import Batch, pack_u32, unpack_u32
 from routing.errors import ProtocolError
 from routing.messages import PATH_MAX, Message, Placed, Setup
+from routing.trace import TRACE_BYTES
 
 Parts = tuple[bytes, ...]
 
@@ -72,6 +73,13 @@ def _bytes(value: Any) -> bytes:
     if type(value) is not bytes:
         raise ProtocolError("expected bytes")
     return value
+
+
+def _trace(value: Any) -> bytes:
+    context = _bytes(value)
+    if len(context) not in (0, TRACE_BYTES):
+        raise ProtocolError(f"{len(context)} bytes are no trace context")
+    return context
 
 
 def _u64(value: Any) -> int:
@@ -154,15 +162,17 @@ def _placed(value: Any) -> tuple[Placed, ...]:
     return tuple(map(Placed, words[::2], words[1::2]))
 
 
-def _pack_batch(batch: Batch) -> tuple[bytes, bytes, bytes, bytes]:
-    return batch.header_offsets, batch.nodes, batch.positions, batch.payload_offsets
+def _pack_batch(batch: Batch) -> tuple[bytes, ...]:
+    """The columns but the payloads; trace contexts only where there are any."""
+    columns = (batch.header_offsets, batch.nodes, batch.positions, batch.payload_offsets)
+    return (*columns, batch.traces) if batch.traces else columns
 
 
 def _batch(columns: Any, payloads: bytes) -> Batch:
-    if type(columns) is not list or len(columns) != 4:
+    if type(columns) is not list or len(columns) not in (4, 5):
         raise ProtocolError("expected the columns of a batch")
-    header_offsets, nodes, positions, payload_offsets = map(_bytes, columns)
-    batch = Batch(header_offsets, nodes, positions, payload_offsets, payloads)
+    header_offsets, nodes, positions, payload_offsets, *traces = map(_bytes, columns)
+    batch = Batch(header_offsets, nodes, positions, payload_offsets, payloads, *traces)
     batch.validate()
     return batch
 
@@ -173,6 +183,7 @@ _KINDS = {
     "int": _Kind(_same, _int),
     "bool": _Kind(_same, _bool),
     "bytes": _Kind(_same, _bytes),
+    "Trace": _Kind(_same, _trace),
     "Session": _Kind(_same, _pair),
     "Digest": _Kind(_same, _pair),
     "tuple[str, ...]": _Kind(_same, _path),
@@ -194,15 +205,17 @@ class _Form(NamedTuple):
     cls: type[Message]
     names: tuple[str, ...]
     kinds: tuple[_Kind, ...]
-    #: Whether the last field is a batch.
+    #: Whether the last field is a batch; or a trace context, which is left out where there is none.
     batched: bool
+    traced: bool
 
 
 def _form(code: int, cls: Any) -> _Form:
     fields = dataclasses.fields(cls)
     types = [str(field.type) for field in fields]
     names = tuple(field.name for field in fields)
-    return _Form(code, cls, names, tuple(_KINDS[t] for t in types), types[-1] == "Batch")
+    kinds = tuple(_KINDS[t] for t in types)
+    return _Form(code, cls, names, kinds, types[-1] == "Batch", types[-1] == "Trace")
 
 
 #: Codes never change: routers of different versions talk to each other.
@@ -235,6 +248,8 @@ def encode(message: Message) -> Parts:
     form = _BY_TYPE[type(message)]
     values = [getattr(message, name) for name in form.names]
     fields = [kind.pack(value) for kind, value in zip(form.kinds, values, strict=True)]
+    if form.traced and not fields[-1]:
+        fields.pop()
     head: bytes = msgpack.packb((form.code, *fields))
     return (head, values[-1].payloads) if form.batched else (head,)
 
@@ -247,10 +262,11 @@ def decode(parts: Sequence[bytes]) -> Message:
     form = _BY_CODE.get(fields[0]) if type(fields[0]) is int else None
     if form is None:
         raise ProtocolError(f"unknown message code {fields[0]!r:.40}")
-    if len(fields) != 1 + len(form.names) or len(parts) != 1 + form.batched:
+    missing = 1 + len(form.names) - len(fields)
+    if not 0 <= missing <= form.traced or len(parts) != 1 + form.batched:
         raise ProtocolError(f"a {form.cls.__name__} with fields or parts missing, or too many")
     try:
-        values = [kind.unpack(v) for kind, v in zip(form.kinds, fields[1:], strict=True)]
+        values = [kind.unpack(v) for kind, v in zip(form.kinds, fields[1:], strict=not missing)]
         if form.batched:
             values[-1] = _batch(values[-1], parts[1])
     except ProtocolError as error:

@@ -48,6 +48,8 @@ class Play:
     teams: int = 30
     loss: float = 0.0
     seed: int = 0
+    #: Seconds that a router takes for a message; if any, queues form and are recorded.
+    service: float = 0.0
     #: Notifications per link since the start, and those of the last publication.
     crossed: Counter[tuple[Address, Address]] = field(default_factory=Counter)
     last_crossed: list[tuple[Address, Address]] = field(default_factory=list)
@@ -66,6 +68,8 @@ class Play:
             {self.root: Store()},
             seed=self.seed,
             config=Config(period=10.0, lifetime=40.0),
+            service=self.service,
+            record_queues=self.service > 0.0,
         )
         topics = baseball_topics(self.teams)
         meanings = {(self.root, node): games for node, games in topics.items()}

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 import typer
 
 from f3.commands import running
+from f3.commands.tracing import Sample, Ui, UiPort, tracing
 
 if TYPE_CHECKING:
     from actors.client import Client
     from actors.cluster import Cluster
+    from actors.telemetry.options import Tracing
 
 Name = Annotated[str, typer.Option("--name", help="of the cluster")]
 At = Annotated[str | None, typer.Option("--at", help="the edge router; else the first one")]
@@ -84,16 +86,19 @@ def up(
     seed: Annotated[int, typer.Option(help="for random topologies")] = 0,
     name: Name = "f3",
     detach: Annotated[bool, typer.Option("--detach", help="return once it is up")] = False,
+    ui: Ui = False,
+    ui_port: UiPort = 0,
+    sample: Sample = 0.0,
 ) -> None:
     """Start a cluster and keep it up until Ctrl-C or `f3 down`."""
     if detach:
         _detach(name)
         return
-    made = _build(topology, rendezvous, protocol, data, ray_address, seed, name)
     nodes = [] if graph is None else list(_read_graph(graph))
-    with _terminating():
+    with _terminating(), tracing(ui, ui_port, sample) as traced:
+        made = _build(topology, rendezvous, protocol, data, ray_address, seed, name, traced)
         try:
-            _serve(made, nodes, name)
+            _serve(made, nodes, name, traced.endpoint if ui else "")
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
         except (RuntimeError, OSError, ValueError) as error:
@@ -108,8 +113,10 @@ def _build(
     ray_address: str | None,
     seed: int,
     name: str,
+    traced: Tracing,
 ) -> Cluster:
     from actors.cluster import Cluster, Options
+    from actors.host import HostOptions
     from routing.errors import ProtocolError
     from topology.catalogue import load
     from topology.overlay import TopologyError
@@ -122,18 +129,24 @@ def _build(
             rendezvous or [centre(overlay)],
             name=f"f3-{name}",
             ray_address=ray_address,
-            options=Options(protocol=protocol, data=None if data is None else str(data)),
+            options=Options(
+                protocol=protocol,
+                data=None if data is None else str(data),
+                host=HostOptions(tracing=traced),
+            ),
             progress=progress(),
         )
     except (TopologyError, ProtocolError, OSError) as error:
         fail(error, 2)
 
 
-def _serve(cluster: Cluster, nodes: list[tuple[int, list[int]]], name: str) -> None:
+def _serve(cluster: Cluster, nodes: list[tuple[int, list[int]]], name: str, collector: str) -> None:
     import ray
 
-    state = {"cluster": cluster.name, "routers": list(cluster.overlay.routers)}
+    state: dict[str, Any] = {"cluster": cluster.name, "routers": list(cluster.overlay.routers)}
     state["rendezvous"] = list(cluster.rendezvous)
+    if collector:
+        state["collector"] = collector
     if running.is_running(name):
         raise RuntimeError(f"a cluster {name!r} runs already: `f3 down --name {name}` ends it")
     with quiet_stdout() as stdout, cluster:

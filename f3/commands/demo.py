@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from f3.commands.tracing import Sample, Ui, UiPort, tracing
+
 if TYPE_CHECKING:
+    from actors.telemetry.options import Tracing
     from f3.replay import Replayed
     from workloads.reader import Workload
 
@@ -31,9 +36,30 @@ def demo(
     teams: Annotated[int, typer.Option(min=2, max=200, help="in the league")] = 30,
     seed: Annotated[int, typer.Option(help="for network and content")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
+    ui: Ui = False,
+    ui_port: UiPort = 0,
+    sample: Sample = 0.2,
 ) -> None:
-    """Generate a workload, start a network, publish, check every delivery, show it, and stop."""
-    from actors.cluster import Cluster
+    """Generate a workload, start a network, publish, check every delivery, show it, and stop.
+
+    With --ui, a page with traces of some publications stays up until Ctrl-C.
+    """
+    from actors.telemetry.options import endpoint_from_environment
+
+    ratio = sample if ui or endpoint_from_environment() else 0.0
+    with tracing(ui, ui_port, ratio) as traced:
+        _run(subscribers, publications, teams, seed, as_json, traced)
+        if ui:
+            typer.echo(f"traces: {traced.endpoint} (Ctrl-C ends)", err=True)
+            with suppress(KeyboardInterrupt):
+                signal.pause()
+
+
+def _run(
+    subscribers: int, publications: int, teams: int, seed: int, as_json: bool, traced: Tracing
+) -> None:
+    from actors.cluster import Cluster, Options
+    from actors.host import HostOptions
     from f3.commands.cluster import fail, progress
     from f3.replay import replay
     from topology.transit_stub import TransitStub, transit_stub
@@ -46,7 +72,8 @@ def demo(
         overlay = transit_stub(TransitStub(domains=1, transit=3, stubs=1, size=3), seed)
         root, stubs = overlay.of_kind("transit")[0], overlay.of_kind("stub")
         edges = stubs[:: len(stubs) // _HOSTS][:_HOSTS]
-        with Cluster(overlay, [root], progress=show) as cluster:
+        options = Options(host=HostOptions(tracing=traced))
+        with Cluster(overlay, [root], options=options, progress=show) as cluster:
             started = time.monotonic()
             played = replay(cluster, root, workload, edges, show)
             status = cluster.status()["routers"]

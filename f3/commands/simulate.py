@@ -18,6 +18,12 @@ def simulate(
     root: Annotated[str, typer.Option(help="rendezvous point [default: the centre]")] = "",
     seed: Annotated[int, typer.Option(help="same seed, same run")] = 0,
     plot: Annotated[Path | None, typer.Option(help="draw the last notification's way")] = None,
+    service: Annotated[
+        float, typer.Option(min=0.0, help="seconds that a router takes for each message")
+    ] = 0.0,
+    queues: Annotated[
+        Path | None, typer.Option(help="record queue lengths here, for `f3 plot queues`")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
 ) -> None:
     """Play baseball news in virtual time: a subscriber at each router, every delivery checked."""
@@ -29,9 +35,12 @@ def simulate(
     from topology.overlay import TopologyError
     from topology.paths import centre
 
+    if queues is not None and not service:
+        typer.echo("error: without --service no message ever waits: try --service 0.001", err=True)
+        raise typer.Exit(2)
     try:
         overlay = load(topology, seed)
-        one = Play(overlay, root or centre(overlay), find(protocol), teams, loss, seed)
+        one = Play(overlay, root or centre(overlay), find(protocol), teams, loss, seed, service)
     except (TopologyError, ProtocolError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from error
@@ -44,7 +53,21 @@ def simulate(
     facts = {"topology": topology, "protocol": protocol, "seed": seed, **facts}
     if plot is not None:
         _draw(one, plot)
+    if queues is not None:
+        _record(one, queues)
     typer.echo(json.dumps(facts) if as_json else _text(facts))
+
+
+def _record(one: Any, path: Path) -> None:
+    from f3.runs import write
+
+    series = {name: queue.series for name, queue in one.world.network.queues.items()}
+    try:
+        write(path, "simulator", series)
+    except OSError as error:
+        typer.echo(f"error: {error}", err=True)
+        raise typer.Exit(2) from error
+    typer.echo(f"wrote {path}", err=True)
 
 
 def _draw(one: Any, path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from actors.telemetry.names import DROPS
+
 _HEADINGS = (
     "links",
     "nodes",
@@ -16,11 +18,15 @@ _HEADINGS = (
     "sent",
     "queued",
     "dropped",
+    "refresh B",
+    "wait p50",
     "hop p50",
     "hop p99",
     "MB",
+    "restarts",
+    "spans",
 )
-_WIDTH = 110
+_WIDTH = 140
 
 
 def show_routers(routers: Mapping[str, Any], rendezvous: Collection[str]) -> None:
@@ -31,7 +37,10 @@ def show_routers(routers: Mapping[str, Any], rendezvous: Collection[str]) -> Non
         table.add_column(heading, justify="right", no_wrap=True)
     for name in sorted(routers):
         table.add_row(*_row(name, routers[name], name in rendezvous))
-    Console(width=max(_WIDTH, Console().width)).print(table)
+    console = Console(width=max(_WIDTH, Console().width))
+    console.print(table)
+    for line in _trouble(routers):
+        console.print(line, markup=False, highlight=False)
 
 
 def _row(name: str, status: Any, root: bool) -> list[str]:
@@ -48,11 +57,23 @@ def _row(name: str, status: Any, root: bool) -> list[str]:
         str(total(links, "messages_received")),
         str(total(links, "messages_sent")),
         str(total(links, "queued_messages")),
-        str(total(links, "notifications_dropped")),
+        str(sum(total(links, reason) for reason in DROPS)),
+        str(total(links, "refresh_bytes")),
+        f"{status['wait_us']['p50']:.0f}",
         f"{hops['p50']:.0f}",
         f"{hops['p99']:.0f}",
         f"{status['process']['rss_mb']:.0f}",
+        str(status.get("restarts", 0)),
+        str(status["telemetry"]["spans"]),
     ]
+
+
+def _trouble(routers: Mapping[str, Any]) -> list[str]:
+    """What keeps spans from being seen, router by router."""
+    told = {name: one["telemetry"] for name, one in sorted(routers.items()) if one is not None}
+    lines = [f"{name}: {one['trouble']}" for name, one in told.items() if one.get("trouble")]
+    dropped = sum(one.get("dropped", 0) for one in told.values())
+    return [*lines, f"{dropped} spans were dropped"] if dropped else lines
 
 
 def total(links: Collection[Mapping[str, Any]], key: str) -> int:

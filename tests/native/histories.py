@@ -14,6 +14,7 @@ from routing.batch import Batch
 from routing.content_graph import ContentGraph, NodeId
 from routing.messages import Setup
 from routing.table import LabelTable, Table
+from routing.trace import pack_traces
 
 POINTS = 7
 
@@ -155,6 +156,7 @@ class History:
                 self.reached["whole batch"] += 1
             else:
                 self.reached["part of a batch"] += 1
+                self.reached["part of the traces"] += 0 < len(due.traces) < len(batch.traces)
 
     def _count_header(self, header: tuple[int, ...], routed: dict[str, tuple[int, ...]]) -> None:
         known = [node for node in header if node in self.reference.graph]
@@ -184,4 +186,5 @@ class History:
             self.position += self.rng.randint(1, 1000)
             payload = self.rng.randbytes(self.rng.choice((0, 1, 100)))
             rows.append((self.rng.choice(headers), self.position, payload))
-        return Batch.of(rows)
+        sampled = [row for row in range(len(rows)) if self.rng.random() < 0.6]
+        return Batch.of(rows, pack_traces((row, self.rng.randbytes(25)) for row in sampled))

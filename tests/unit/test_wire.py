@@ -15,18 +15,28 @@ from routing import messages
 from routing.batch import Batch
 from routing.errors import ProtocolError
 from routing.messages import Message, Placed, Setup
+from routing.trace import TRACE_BYTES, pack_traces
 from routing.wire import TEXT_MAX, decode, encode, part_count
 
 u32 = st.integers(0, 2**32 - 1)
 nodes = st.lists(u32, max_size=5).map(tuple)
 pair = st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 rows = st.lists(st.tuples(nodes, st.binary(max_size=20)), max_size=5)
-batch = rows.map(lambda rs: Batch.of((h, 3 * i + 1, p) for i, (h, p) in enumerate(rs)))
+context = st.binary(min_size=TRACE_BYTES, max_size=TRACE_BYTES)
+batch = st.builds(
+    lambda rs, contexts: Batch.of(
+        ((h, 3 * i + 1, p) for i, (h, p) in enumerate(rs)),
+        pack_traces((row, c) for row, c in sorted(contexts.items()) if row < len(rs)),
+    ),
+    rows,
+    st.dictionaries(st.integers(0, 4), context, max_size=3),
+)
 FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "str": st.text(max_size=20),
     "int": st.integers(-1, 2**63 - 1),
     "bool": st.booleans(),
     "bytes": st.binary(max_size=20),
+    "Trace": context | st.just(b""),
     "Session": pair,
     "Digest": pair,
     "tuple[str, ...]": st.lists(st.text(max_size=8), max_size=4).map(tuple),

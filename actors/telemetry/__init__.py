@@ -1,0 +1,1 @@
+"""Traces and metrics of hosts: spans per hop, their export by OTLP, and a collector of our own."""

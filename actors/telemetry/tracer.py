@@ -1,0 +1,224 @@
+"""Makes the spans of one host: which contexts come in with a message, and which go out instead.
+
+A router keeps contexts with their notifications and does nothing else with them. Around each
+message that carries any, the host calls `Tracer.hop`: every context that came in becomes the
+parent of a span of this host, and what goes out carries the context of that span. Control messages
+(subscription, sequence numbers, graph set-up) belong to whatever caused them.
+
+Unsampled messages cost one look at an empty column.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from actors.telemetry.export import Exporter
+from actors.telemetry.options import Tracing
+from actors.telemetry.spans import Span, hop_of, new_child, new_trace
+from routing.api import Deliver, Effect, Notification, Send
+from routing.batch import unpack_u32
+from routing.messages import (
+    GraphSetup,
+    Message,
+    Notify,
+    Publications,
+    Publish,
+    RecoverReply,
+    Resubscribe,
+    SequenceReply,
+    SequenceRequest,
+    Subscribe,
+)
+from routing.trace import replace_traces
+
+#: Spans that a host keeps for whoever asks.
+RECENT_MAX = 4096
+#: Subscribers that a delivery names; the rest are counted.
+_NAMED_MAX = 16
+
+_BATCHED = (Notify, Publications, RecoverReply)
+_CAUSAL = (SequenceRequest, SequenceReply, Subscribe, Resubscribe, GraphSetup)
+_OPERATIONS: dict[type, str] = {
+    Publish: "submit",
+    Publications: "submit",
+    Notify: "forward",
+    RecoverReply: "recover",
+    SequenceRequest: "ask numbers",
+    SequenceReply: "tell numbers",
+    Subscribe: "subscribe",
+    Resubscribe: "subscribe",
+    GraphSetup: "set up",
+}
+_NONE: dict[int, bytes] = {}
+
+
+def contexts_of(message: Message) -> dict[int, bytes]:
+    """The contexts that a message carries, by row; almost always none."""
+    if isinstance(message, _BATCHED):
+        return message.batch.contexts() if message.batch.traces else _NONE
+    context: bytes = getattr(message, "trace", b"")
+    return {0: context} if context else _NONE
+
+
+@dataclass(slots=True)
+class _Work:
+    """A span that ends with the turn."""
+
+    context: bytes
+    parent: bytes
+    operation: str
+    namespace: str
+    start_ns: int
+    attributes: dict[str, Any]
+    clients: list[str] = field(default_factory=list)
+
+
+class Tracer:
+    """The spans of one host; `hop` and `finish` belong to its loop, the rest to any thread."""
+
+    def __init__(self, service: str, options: Tracing) -> None:
+        self.service = service
+        self.options = options
+        self.recent: deque[Span] = deque(maxlen=RECENT_MAX)
+        self.made = 0
+        self.exporter = Exporter(service, options.endpoint) if options.endpoint else None
+        self._random = random.Random()  # noqa: S311
+        self._works: list[_Work] = []
+        self._deliveries: dict[tuple[bytes, int], _Work] = {}
+
+    # -- roots ---------------------------------------------------------------------------
+
+    def root(self, namespace: str, sample: bool | None) -> bytes:
+        """The context of a new publication or subscription; empty if it is not sampled."""
+        if sample is None:
+            ratio = self.options.ratio_of(namespace)
+            sample = ratio > 0.0 and self._random.random() < ratio
+        return new_trace() if sample else b""
+
+    def note(self, span: Span) -> None:
+        """Keep a finished span, and have it exported."""
+        self.made += 1
+        self.recent.append(span)
+        if self.exporter is not None:
+            self.exporter.offer(span)
+
+    # -- hops ----------------------------------------------------------------------------
+
+    def hop(
+        self,
+        message: Message,
+        contexts: dict[int, bytes],
+        about: dict[str, Any],
+        handle: Callable[[], list[Effect]],
+    ) -> list[Effect]:
+        """Handle a message that carries contexts; its effects carry those of this host's spans."""
+        start_ns = time.time_ns()
+        renewed = {old: new_child(old) for old in contexts.values()}
+        operation, namespace = _OPERATIONS[type(message)], getattr(message, "namespace", "")
+        # Copies of a notification share its context: the first stands for all.
+        for old, row in {old: row for row, old in reversed(contexts.items())}.items():
+            shown = about | _about(message, row, renewed[old])
+            self._works.append(_Work(renewed[old], old, operation, namespace, start_ns, shown))
+        effects = handle()
+        cause = next(iter(renewed.values())) if isinstance(message, _CAUSAL) else b""
+        return [self._renew(effect, renewed, cause) for effect in effects]
+
+    def caused(self, effects: list[Effect], context: bytes) -> list[Effect]:
+        """The effects of a local client's sampled request."""
+        return [self._renew(effect, {}, context) for effect in effects]
+
+    def _renew(self, effect: Effect, renewed: dict[bytes, bytes], cause: bytes) -> Effect:
+        if isinstance(effect, Send):
+            return Send(effect.dst, _renewed(effect.message, renewed, cause))
+        if isinstance(effect, Deliver) and effect.notification.trace:
+            note = effect.notification
+            context = self._delivery(effect.client, note, renewed)
+            return Deliver(effect.client, replace(note, trace=context))
+        return effect
+
+    def _delivery(self, client: str, note: Notification, renewed: dict[bytes, bytes]) -> bytes:
+        """One span for all deliveries of a notification at this host."""
+        parent = renewed.get(note.trace, note.trace)
+        work = self._deliveries.get((parent, note.position))
+        if work is None:
+            about = {"messaging.f3.position": note.position}
+            context, start_ns = new_child(parent), time.time_ns()
+            work = _Work(context, parent, "deliver", note.namespace, start_ns, about)
+            self._deliveries[parent, note.position] = work
+            self._works.append(work)
+        work.clients.append(client)
+        return work.context
+
+    def finish(self) -> None:
+        """The turn is over: its effects are performed."""
+        if not self._works:
+            return
+        end_ns = time.time_ns()
+        for work in self._works:
+            self.note(_finished(work, end_ns))
+        self._works.clear()
+        self._deliveries.clear()
+
+    # -- the end -------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """How many spans were made, exported and dropped, and what is wrong."""
+        shown: dict[str, Any] = {"spans": self.made, "endpoint": self.options.endpoint}
+        return shown if self.exporter is None else shown | self.exporter.status()
+
+    def close(self) -> None:
+        """Export what is left, for a moment; then let go."""
+        if self.exporter is not None:
+            self.exporter.close()
+
+
+def _finished(work: _Work, end_ns: int) -> Span:
+    attributes = work.attributes
+    if work.clients:
+        attributes["messaging.f3.subscribers"] = len(work.clients)
+        attributes["messaging.f3.subscriber"] = ", ".join(work.clients[:_NAMED_MAX])
+    return Span(
+        work.context[:16],
+        work.context[16:24],
+        work.parent[16:24],
+        work.operation,
+        work.namespace,
+        work.start_ns,
+        end_ns,
+        attributes,
+    )
+
+
+def _renewed(message: Message, renewed: dict[bytes, bytes], cause: bytes) -> Message:
+    """A message with the contexts of this host's spans."""
+    if isinstance(message, _BATCHED):
+        if not message.batch.traces or not renewed:
+            return message
+        traces = replace_traces(message.batch.traces, renewed)
+        return replace(message, batch=replace(message.batch, traces=traces))
+    if isinstance(message, Publish):
+        context = renewed.get(message.trace, message.trace)
+    elif isinstance(message, _CAUSAL):
+        context = renewed.get(message.trace, cause or message.trace)
+    else:
+        return message
+    return message if context == message.trace else replace(message, trace=context)
+
+
+def _about(message: Message, row: int, context: bytes) -> dict[str, Any]:
+    """What is worth knowing of one sampled message."""
+    about: dict[str, Any] = {"messaging.f3.hop": hop_of(context)}
+    if isinstance(message, _BATCHED):
+        offsets = unpack_u32(message.batch.header_offsets)
+        about["messaging.batch.message_count"] = len(message.batch)
+        about["messaging.f3.header_size"] = offsets[row + 1] - offsets[row]
+        if not isinstance(message, Publications):
+            about["messaging.f3.position"] = message.batch.position(row)
+    elif isinstance(message, Publish | Subscribe):
+        about["messaging.f3.header_size"] = len(message.nodes)
+    return about

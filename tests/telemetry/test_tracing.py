@@ -1,0 +1,197 @@
+"""Spans per hop, on live links: those that brute force expects, and no others."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from traced_world import DEADLINE, ROOT, TREE, TracedWorld, rows_of, until
+
+from actors.host import HostOptions
+from actors.telemetry.options import Tracing
+from actors.telemetry.spans import hop_of, new_child, new_trace
+from routing.batch import Batch
+from routing.errors import ProtocolError
+from routing.registry import protocols
+from routing.trace import check_traces, pack_traces, unpack_traces
+
+
+@pytest.mark.parametrize("protocol", sorted(protocols()))
+def test_every_publication_leaves_exactly_its_tree_of_spans(network, protocol):
+    reached: Counter[str] = Counter()
+    for seed in range(3):
+        made = network(TREE, [ROOT], protocol=protocol)
+        world = TracedWorld(made, seed)
+        world.publish(60)
+        until(lambda w=world, m=made: len(rows_of(m)) >= w.spans_due(), "all spans")
+        rows = rows_of(made)
+        world.check(rows)
+        counts = [row.attributes.get("messaging.batch.message_count", 1) for row in rows]
+        world.reached["batches"] += sum(count > 1 for count in counts)
+        reached += world.reached
+        made.close()
+    wanted = ("several lowest nodes", "nobody", "one", "several", "batches")
+    assert all(reached[what] >= 5 for what in wanted), reached
+
+
+def test_queue_wait_and_header_are_told_apart_from_the_work(network):
+    made = network(TREE, [ROOT])
+    world = TracedWorld(made, 1)
+    world.publish(20)
+    until(lambda: len(rows_of(made)) >= world.spans_due(), "all spans")
+    hops = [row for row in rows_of(made) if row.operation in ("submit", "forward")]
+    for row in hops:
+        assert row.attributes["messaging.f3.queue_wait_us"] >= 0
+        assert row.attributes["messaging.f3.queue_size"] >= 0
+        assert row.attributes["messaging.f3.header_size"] >= 0
+        assert row.attributes["messaging.f3.from"] != row.service
+    assert any(row.attributes["messaging.f3.queue_wait_us"] > 0 for row in hops)
+
+
+def test_what_is_sampled_is_decided_at_publish(network):
+    ratios = {ROOT: 0.5, "r5": 0.0}
+    options = HostOptions(tracing=Tracing(ratio=1.0, ratios=ratios))
+    made = network(TREE, [ROOT, "r5"], options=options)
+    for root in (ROOT, "r5"):
+        made.insert(root, 1)
+    client = made.client("r3")
+    publisher = client.publisher("p")
+    for future in [publisher.send(r, (1,), b"") for r in (ROOT, "r5") for _ in range(200)]:
+        future.result(DEADLINE)
+    roots = Counter(span.namespace for span in client.host.tracer.recent)
+    assert 60 < roots[ROOT] < 140
+    assert roots["r5"] == 0
+    publisher.publish("r5", (1,), b"", sample=True)
+    assert [s.namespace for s in client.host.tracer.recent].count("r5") == 1
+    before = client.host.tracer.made
+    for _ in range(50):
+        publisher.publish(ROOT, (1,), b"", sample=False)
+    assert client.host.tracer.made == before
+    with pytest.raises(ValueError, match="ratio of every namespace is 2"):
+        Tracing(ratio=2)
+
+
+def test_a_refused_publication_says_so_in_its_span(network):
+    made = network([("r0", "r1")], [ROOT])
+    client = made.client("r1")
+    future = client.publisher("p").send(ROOT, (7,), b"", sample=True)
+    assert future.exception(DEADLINE) is not None
+    until(lambda: client.host.tracer.recent, "the root span")
+    (span,) = client.host.tracer.recent
+    assert span.error == "node 7 is not in the content graph"
+
+
+def test_preprocessing_has_a_span_of_its_own(network):
+    made = network([("r0", "r1")], [ROOT])
+    made.insert(ROOT, 1)
+    client = made.client("r1")
+    client.publisher("p").publish(ROOT, (1,), b"", sample=True, since_ns=1000)
+    until(lambda: len(client.host.tracer.recent) == 2, "both spans")
+    before, root = client.host.tracer.recent
+    assert (before.operation, before.parent) == ("preprocess", root.span)
+    assert before.start_ns == root.start_ns == 1000
+
+
+def test_a_subscription_and_its_graph_setup_are_one_trace(network):
+    made = network(TREE, [ROOT])
+    made.insert(ROOT, 1)
+    made.client("r3", "h").subscriber("s").subscribe(ROOT, 1, DEADLINE, sample=True)
+    wanted = {
+        (("h", "subscribe"), ("r3", "ask numbers")),
+        (("r3", "ask numbers"), ("r1", "ask numbers")),
+        (("r1", "ask numbers"), ("r0", "ask numbers")),
+        (("r0", "ask numbers"), ("r1", "tell numbers")),
+        (("r1", "tell numbers"), ("r3", "tell numbers")),
+        (("r3", "tell numbers"), ("h", "tell numbers")),
+        (("h", "tell numbers"), ("r3", "subscribe")),
+        (("r3", "subscribe"), ("r1", "subscribe")),
+        (("r1", "subscribe"), ("r0", "subscribe")),
+        (("r0", "subscribe"), ("r1", "set up")),
+        (("r1", "set up"), ("r3", "set up")),
+        (("r3", "set up"), ("h", "set up")),
+    }
+    until(lambda: len(rows_of(made)) > len(wanted), "all spans")
+    rows = rows_of(made)
+    assert len({row.trace for row in rows}) == 1
+    by_span = {row.span: (row.service, row.operation) for row in rows}
+    found = [(by_span[row.parent], by_span[row.span]) for row in rows if row.parent]
+    assert sorted(found) == sorted(wanted)
+
+
+def test_a_trace_survives_the_restart_of_a_router_on_its_way(network):
+    made = network(TREE, [ROOT])
+    made.insert(ROOT, 1)
+    subscriber = made.client("r3", "far").subscriber("s")
+    subscriber.subscribe(ROOT, 1, DEADLINE)
+    publisher = made.client("r5", "near").publisher("p")
+    made.kill("r1")
+    future = publisher.send(ROOT, (1,), b"x", sample=True)
+    assert future.result(DEADLINE) == 1  # it is in the log, and lost on its way down
+    made.boot("r1")
+    assert subscriber.get(DEADLINE).body == b"x"
+    leaf = lambda: [row for row in rows_of(made) if row.operation == "deliver"]  # noqa: E731
+    until(leaf, "the delivery's span")
+    rows = {row.span: row for row in rows_of(made)}
+    (last,) = leaf()
+    way = [last]
+    while way[-1].parent:
+        way.append(rows[way[-1].parent])
+    assert {row.trace for row in way} == {last.trace}
+    assert (way[-1].service, way[-1].operation) == ("near", "publish")
+    assert ("r1", "recover") in {(row.service, row.operation) for row in way}
+    assert [row.start_ns for row in way] == sorted((r.start_ns for r in way), reverse=True)
+
+
+def test_contexts_follow_their_notifications_through_a_batch():
+    rng = random.Random(3)
+    parts, cut = 0, 0
+    for _ in range(300):
+        batches, position = [], 0
+        for _ in range(rng.randint(1, 4)):
+            count = rng.randint(0, 6)
+            rows = [((1,), position + n, b"%d" % (position + n)) for n in range(count)]
+            position += count
+            traced = [(n, rng.randbytes(25)) for n in range(count) if rng.random() < 0.4]
+            batches.append(Batch.of(rows, pack_traces(traced)))
+        whole = Batch.join(batches)
+        whole.check_columns()
+        of = {b.payload(row): c for b in batches for row, c in b.contexts().items()}
+        chosen = sorted(rng.sample(range(len(whole)), rng.randint(0, len(whole))))
+        headers = list(whole.headers())
+        part = whole.select(chosen, [headers[row] for row in chosen])
+        part.validate()
+        for batch in (whole, part):
+            found = {batch.payload(row): c for row, c in batch.contexts().items()}
+            kept = {batch.payload(row) for row in range(len(batch))}
+            assert found == {body: c for body, c in of.items() if body in kept}
+        parts += len(batches) > 1 and bool(whole.traces)
+        cut += 0 < len(part.traces) < len(whole.traces)
+    assert parts > 50
+    assert cut > 50
+
+
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (b"x" * 28, "28 bytes hold no whole number"),
+        (pack_traces([(2, bytes(25))]), "a batch of 2: row 2 is out of place"),
+        (pack_traces([(1, bytes(25)), (1, bytes(25))]), "row 1 is out of place"),
+        (pack_traces([(1, bytes(25)), (0, bytes(25))]), "row 0 is out of place"),
+    ],
+)
+def test_hostile_columns(column, reason):
+    with pytest.raises(ProtocolError, match=reason):
+        check_traces(column, 2)
+    with pytest.raises(ProtocolError, match=reason):
+        Batch.of([((1,), 1, b""), ((1,), 2, b"")], column).validate()
+
+
+def test_contexts_count_hops_and_keep_their_trace():
+    context = root = new_trace()
+    for hop in range(1, 70):
+        context = new_child(context)
+        assert hop_of(context) == min(hop, 63)
+    assert context[:16] == root[:16]
+    assert context[24] & 1
+    assert list(unpack_traces(pack_traces([(5, context)]))) == [(5, context)]
