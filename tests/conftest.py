@@ -9,10 +9,18 @@ from pathlib import Path
 from time import sleep
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# How long one example takes says more of the machine than of the code.
-settings.register_profile("f3", deadline=None)
+#: `make test-long` asks for thousands of schedules, and gets ten times as many examples, too.
+LONG = int(os.environ.get("F3_SCHEDULES", "0")) >= 1000
+
+# Random examples are counted, not timed: how long one takes says more of the machine.
+settings.register_profile(
+    "f3",
+    deadline=None,
+    max_examples=1000 if LONG else 100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("f3")
 
 #: Tests in these folders run without Ray, without Spark and without waiting.
