@@ -96,7 +96,9 @@ def points(quick: bool, workloads: str = "") -> list[Point]:
     ]
 
 
-def run(scenario: str, system: str, subscribers: int, notifications: int, workloads: str) -> Result:
+def run(
+    scenario: str, system: str, subscribers: int, notifications: int, workloads: str = ""
+) -> Result:
     """One system at one size; the median of three where that is cheap.
 
     `workloads` is a folder with what the Spark job wrote for each scenario, if not empty.
