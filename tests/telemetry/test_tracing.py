@@ -119,6 +119,17 @@ def test_a_subscription_and_its_graph_setup_are_one_trace(network):
     assert sorted(found) == sorted(wanted)
 
 
+def way_of(made):
+    """From the delivery up to the root; empty while a span of it has not come in yet."""
+    rows = {row.span: row for row in rows_of(made)}
+    way = [row for row in rows.values() if row.operation == "deliver"]
+    while way and way[-1].parent:
+        if way[-1].parent not in rows:
+            return []
+        way.append(rows[way[-1].parent])
+    return way
+
+
 def test_a_trace_survives_the_restart_of_a_router_on_its_way(network):
     made = network(TREE, [ROOT])
     made.insert(ROOT, 1)
@@ -130,14 +141,9 @@ def test_a_trace_survives_the_restart_of_a_router_on_its_way(network):
     assert future.result(DEADLINE) == 1  # it is in the log, and lost on its way down
     made.boot("r1")
     assert subscriber.get(DEADLINE).body == b"x"
-    leaf = lambda: [row for row in rows_of(made) if row.operation == "deliver"]  # noqa: E731
-    until(leaf, "the delivery's span")
-    rows = {row.span: row for row in rows_of(made)}
-    (last,) = leaf()
-    way = [last]
-    while way[-1].parent:
-        way.append(rows[way[-1].parent])
-    assert {row.trace for row in way} == {last.trace}
+    until(lambda: way_of(made), "the spans of the whole way")
+    way = way_of(made)
+    assert {row.trace for row in way} == {way[0].trace}
     assert (way[-1].service, way[-1].operation) == ("near", "publish")
     assert ("r1", "recover") in {(row.service, row.operation) for row in way}
     assert [row.start_ns for row in way] == sorted((r.start_ns for r in way), reverse=True)
