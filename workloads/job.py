@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from workloads.checksums import content_sha256, sha256
 from workloads.errors import ScenarioError, WorkloadError
-from workloads.meter import HOW_RSS, Meter, no_tasks
+from workloads.meter import HOW_RSS, Meter
 from workloads.output import FORMAT, staged, write_manifest
 from workloads.population import Population
 from workloads.scenario import Scenario
@@ -50,8 +50,13 @@ def generate(
 ) -> dict[str, Any]:
     """Run the job and return the manifest; a session that is given is used and left running."""
     population = Population(job.scenario, job.seed)
-    with meter or Meter(quiet=True) as meter, staged(job.out, job.overwrite) as folder:
-        with _session(job, meter, spark) as session, _plain_errors(), _watched(meter, session):
+    meter = meter or Meter(quiet=True)
+    with staged(job.out, job.overwrite) as folder:
+        with (
+            _session(job, meter, spark) as session,
+            _plain_errors(),
+            meter.watching(partial(tasks_now, session)),
+        ):
             stages = Stages(population, job.limits, job.partitions, session, folder, meter)
             stages.run()
             versions = _versions(session)
@@ -109,16 +114,6 @@ def _session(job: Job, meter: Meter, spark: SparkSession | None) -> Iterator[Spa
             with meter.stage("start"):
                 spark = stack.enter_context(spark_session(job.options))
         yield spark
-
-
-@contextmanager
-def _watched(meter: Meter, spark: SparkSession) -> Iterator[None]:
-    """Let the meter ask Spark how far it is, while it can."""
-    meter.tasks = partial(tasks_now, spark)
-    try:
-        yield
-    finally:
-        meter.tasks = no_tasks
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """Progress, time and memory of a job while it runs.
 
-A background thread looks a few times a second: it adds up the resident memory of this process and
-all its descendants (the JVM and its Python workers; pages that they share count once for each) and
-says on stderr how far the stage is. On a terminal that is one live line, else a line now and then.
+While Spark works, a background thread looks a few times a second: it adds up the resident memory of
+this process and all its descendants (the JVM and its Python workers; pages that they share count
+once for each) and says on stderr how far the stage is: on a terminal that is one live line, else a
+line now and then. It does not run while the JVM starts: pyspark forks then, which is not safe
+beside other threads.
 """
 
 from __future__ import annotations
@@ -29,11 +31,6 @@ HOW_RSS = (
 Tasks = Callable[[], tuple[int, int]]
 
 
-def no_tasks() -> tuple[int, int]:
-    """Before Spark is there, and after."""
-    return 0, 0
-
-
 class Meter:
     """Times stages, watches memory and tells how far they are."""
 
@@ -41,8 +38,6 @@ class Meter:
         self.seconds: dict[str, float] = {}
         self.rows_per_s: dict[str, int] = {}
         self.peak_rss_bytes = 0
-        #: Tells (tasks done, tasks known) of what runs now; set once Spark is there.
-        self.tasks: Tasks = no_tasks
         self._quiet = quiet
         self._console = Console(file=stream or sys.stderr)
         self._process = psutil.Process()
@@ -52,16 +47,21 @@ class Meter:
         self._status: Status | None = None
         self._stage: tuple[str, float] | None = None
         self._said = 0.0
-        self._thread = threading.Thread(target=self._watch, name="meter", daemon=True)
+        self._watching = False
 
-    def __enter__(self) -> Meter:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
-        self.seconds["total"] = self.elapsed()
+    @contextmanager
+    def watching(self, tasks: Tasks) -> Iterator[None]:
+        """Look at memory and progress meanwhile; `tasks` tells (tasks done, tasks known)."""
+        thread = threading.Thread(target=self._watch, args=(tasks,), name="meter", daemon=True)
+        self._stop.clear()
+        self._watching = True
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            thread.join()
+            self._watching = False
 
     def elapsed(self) -> float:
         """Seconds since the meter was made."""
@@ -91,16 +91,16 @@ class Meter:
         rows = f", {result['rows']:,} rows, {self.rows_per_s[name]:,}/s" if "rows" in result else ""
         return f"{name}: {took:.1f} s{rows}"
 
-    def _watch(self) -> None:
+    def _watch(self, tasks: Tasks) -> None:
         while not self._stop.wait(_LOOK_S):
             self._look_at_memory()
             with self._lock:
                 if self._stage is not None:
-                    self._show(*self._stage)
+                    self._show(tasks, *self._stage)
 
-    def _show(self, name: str, begun: float) -> None:
+    def _show(self, tasks: Tasks, name: str, begun: float) -> None:
         now = time.perf_counter()
-        done, known = self.tasks()
+        done, known = tasks()
         line = f"{name}: {now - begun:.0f} s, {done} of {known} tasks"
         status = self._status
         if status is not None:
@@ -130,7 +130,7 @@ class Meter:
             self._console.print(line, highlight=False, markup=False)
 
     def _open(self, name: str) -> None:
-        if self._console.is_terminal and not self._quiet:
+        if self._watching and self._console.is_terminal and not self._quiet:
             self._status = self._console.status(name)
             self._status.start()
         else:

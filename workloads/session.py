@@ -18,6 +18,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workloads.errors import WorkloadError
 from workloads.java import find_java, private_home
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Rows that a Python worker gets at once: enough for numpy, a few megabytes at most.
 BATCH_ROWS = 65_536
+#: How long the JVM may take to start, on a very busy machine.
+START_S = 300.0
 #: Parquet row groups: what a reader holds of one file.
 _ROW_GROUP_BYTES = 16 * 2**20
 
@@ -48,7 +51,7 @@ def spark_session(options: SparkOptions) -> Iterator[SparkSession]:
             builder = SparkSession.builder.appName("f3 workload").master(options.master)
             for key, value in _settings(options, folder).items():
                 builder = builder.config(key, value)
-            with _own_interrupts():
+            with _own_interrupts(), _within(START_S):
                 spark = builder.getOrCreate()
             try:
                 yield spark
@@ -103,6 +106,25 @@ def _own_interrupts() -> Iterator[None]:
     yield
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Give up after a while; pyspark itself would wait for its JVM for ever."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # alarms reach the main thread alone
+        return
+
+    def give_up(*_: object) -> None:
+        raise WorkloadError(f"Spark has not started within {seconds:.0f} s; try again")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager
