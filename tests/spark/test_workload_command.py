@@ -24,7 +24,9 @@ from workloads.reader import Workload
 pytestmark = pytest.mark.spark
 
 PATIENCE_S = 300.0
-F3 = [sys.executable, "-c", "from f3.cli import main; main()", "workload"]
+#: A shell's background job ignores Ctrl-C, and so would all that it starts.
+HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+F3 = [sys.executable, "-c", HEED + "from f3.cli import main; main()", "workload"]
 
 
 @pytest.fixture
