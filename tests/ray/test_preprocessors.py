@@ -70,6 +70,7 @@ def test_three_preprocessors_end_with_one_graph_and_every_header_was_right(clust
             with cluster.client(edge) as client:
                 publisher = client.publisher(f"p{number}")
                 for step in range(EACH):
+                    done.wait(DEADLINE)  # all at once, so that they do race
                     name = f"s{number}.{step}"
                     want = wish(rng)
                     subscriber = client.subscriber(name, take(name))
