@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 from f3.cli import app
 from f3.commands import running
 
-F3 = [sys.executable, "-c", "from f3.cli import main; main()"]
+#: A shell's background job ignores Ctrl-C, and so would all that it starts.
+HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+F3 = [sys.executable, "-c", HEED + "from f3.cli import main; main()"]
 runner = CliRunner()
 
 
