@@ -9,11 +9,18 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TypeVar
 
+from routing.messages import Refusal
+
 T = TypeVar("T")
 
 
 class RefusedError(RuntimeError):
     """The rendezvous point has refused a subscription or a publication; the text says why."""
+
+    def __init__(self, reason: str, code: Refusal = Refusal.NONE) -> None:
+        super().__init__(reason)
+        #: The same for programs.
+        self.code = code
 
 
 def promise(_: type[T]) -> Future[T]:

@@ -166,7 +166,7 @@ class Client:
                 _log.warning("notifications were lost for good: %s", dict(fields))
 
     def _refused(self, refused: Refused) -> None:
-        error = RefusedError(refused.reason)
+        error = RefusedError(refused.reason, refused.code)
         if refused.ticket is not None:
             self.tickets.settle(refused.ticket, error=error)
             return

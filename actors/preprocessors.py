@@ -25,12 +25,14 @@ from actors.publisher import Publisher
 from preprocess.language import Language
 from preprocess.preprocessor import Change, Header, Inserted, Removed
 from preprocess.replica import Authority, DynamicPreprocessor, Fetch, Proposal
-from routing.api import InsertNode, NodeId, RemoveNode
+from routing.api import InsertNode, NodeId, Refusal, RemoveNode
 from routing.errors import ProtocolError
 
 _CALL_SECONDS = 30.0
 #: How often a publication whose header was found in too old a graph is tried again.
 ATTEMPTS = 20
+#: Refusals that a newer copy of the graph may cure: it has grown, or a node has left it.
+_STALE = frozenset((Refusal.OLD_VERSION, Refusal.UNKNOWN_NODE))
 
 
 class ChangeFile:
@@ -240,7 +242,7 @@ def publish(
     body: bytes,
     timeout: float = 10.0,
 ) -> int:
-    """Publish content: find its header, and find it again if the graph has grown meanwhile."""
+    """Publish content: find its header, and find it again if the graph has changed meanwhile."""
     for attempt in range(1, ATTEMPTS + 1):
         header = preprocessor.notification(notification)
         try:
@@ -248,7 +250,7 @@ def publish(
                 namespace, header.nodes, body, version=header.version, timeout=timeout
             )
         except RefusedError as error:
-            if "graph version" not in str(error) or attempt == ATTEMPTS:
+            if error.code not in _STALE or attempt == ATTEMPTS:
                 raise
             preprocessor.catch_up()
     raise AssertionError("unreachable")

@@ -16,7 +16,7 @@ from typing import Any
 
 from routing.content_graph import NodeId
 from routing.errors import ProtocolError
-from routing.messages import Message, Trace
+from routing.messages import Message, Refusal, Trace
 from routing.store import Store
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "ProtocolError",
     "Publish",
     "Received",
+    "Refusal",
     "Refused",
     "RemoveNode",
     "Report",
@@ -226,6 +227,7 @@ class Refused:
     reason: str
     node: NodeId | None = None
     ticket: int | None = None
+    code: Refusal = Refusal.UNKNOWN_NODE
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ Wire form: `routing.wire`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import NamedTuple
 
 from routing.batch import Batch
@@ -240,6 +241,17 @@ class Publish:
     trace: Trace = b""
 
 
+class Refusal(IntEnum):
+    """Why a publication was refused, for programs; numbers never change."""
+
+    NONE = 0
+    NO_ACCESS = 1
+    UNKNOWN_NODE = 2
+    #: The header was made before the graph's latest insertion.
+    OLD_VERSION = 3
+    TOO_MANY_NODES = 4
+
+
 @dataclass(frozen=True, slots=True)
 class PublishAck:
     """The publication has this position in the log; or it was refused, for this reason."""
@@ -251,6 +263,7 @@ class PublishAck:
     number: int
     position: int
     refusal: str = ""
+    code: Refusal = Refusal.NONE
 
 
 @dataclass(frozen=True, slots=True)

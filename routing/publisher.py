@@ -75,7 +75,7 @@ class PublisherEnd:
             for number, position in ack.placed:
                 self._settle(client, ack, number, position, "")
         else:
-            self._settle(client, ack, ack.number, ack.position, ack.refusal)
+            self._settle(client, ack, ack.number, ack.position, ack.refusal, ack.code)
         if not client.outstanding:
             self._waiting.discard(ack.publisher)
         self._send(client, now)
@@ -87,12 +87,14 @@ class PublisherEnd:
         number: int,
         position: int,
         refusal: str,
+        code: messages.Refusal = messages.Refusal.NONE,
     ) -> None:
         done = client.outstanding.pop(number, None)
         if done is None:
             return
-        if refusal:
-            self._emit(Refused(ack.publisher, ack.namespace, refusal, ticket=done.ticket))
+        if code:
+            ticket = done.ticket
+            self._emit(Refused(ack.publisher, ack.namespace, refusal, ticket=ticket, code=code))
         else:
             self._emit(Accepted(ack.publisher, ack.namespace, done.ticket, position))
 

@@ -22,6 +22,7 @@ from routing.messages import (
     PublishAcks,
     RecoverReply,
     RecoverRequest,
+    Refusal,
     SequenceReply,
     SequenceRequest,
 )
@@ -73,9 +74,9 @@ class RendezvousPoint:
         position = self.store.settled(source, message.incarnation, message.number)
         if position is not None:
             return _ack(message, position), None
-        refusal = self._refusal(message)
-        if refusal:
-            return _ack(message, 0, refusal), None
+        code, refusal = self._refusal(message)
+        if code:
+            return _ack(message, 0, refusal, code), None
         lowest = tuple(sorted(self.store.graph.low(message.nodes)))
         numbers = [(node, self.store.numbers.get(node, 0) + 1) for node in lowest]
         payload = pack(numbers, message.body)
@@ -101,7 +102,7 @@ class RendezvousPoint:
         # All are taken apart before any is accepted: one that is malformed changes nothing.
         for each in list(unbundle(message)):
             ack, entry = self.publish(each)
-            if ack.refusal:
+            if ack.code:
                 answers.append(ack)
             else:
                 placed.append(Placed(ack.number, ack.position))
@@ -114,22 +115,24 @@ class RendezvousPoint:
             )
         return answers, entries
 
-    def _refusal(self, message: Publish) -> str:
-        """Why a publication cannot be accepted; empty if it can."""
+    def _refusal(self, message: Publish) -> tuple[Refusal, str]:
+        """Why a publication cannot be accepted, for programs and for people."""
         store = self.store
         if store.access is not None:
             key = store.access.get(message.publisher)
             if not key or not hmac.compare_digest(sign(key, message), message.tag):
-                return f"publisher {message.publisher!r} is not on the access list"
+                reason = f"publisher {message.publisher!r} is not on the access list"
+                return Refusal.NO_ACCESS, reason
         unknown = [node for node in message.nodes if node not in store.graph]
         if unknown:
-            return f"node {min(unknown)} is not in the content graph"
+            return Refusal.UNKNOWN_NODE, f"node {min(unknown)} is not in the content graph"
         if 0 <= message.version < store.inserted:
-            newer = store.inserted
-            return f"the nodes come from graph version {message.version}, older than {newer}"
+            old, new = message.version, store.inserted
+            return Refusal.OLD_VERSION, f"the nodes come from graph version {old}, older than {new}"
         if len(message.nodes) > NUMBERS_MAX:
-            return f"{len(message.nodes)} nodes are more than a header can hold"
-        return ""
+            reason = f"{len(message.nodes)} nodes are more than a header can hold"
+            return Refusal.TOO_MANY_NODES, reason
+        return Refusal.NONE, ""
 
     # -- loss detection and recovery -----------------------------------------------------
 
@@ -175,7 +178,9 @@ class RendezvousPoint:
         return pack_traces((row, context) for row, context in found if context is not None)
 
 
-def _ack(message: Publish, position: int, refusal: str = "") -> PublishAck:
+def _ack(
+    message: Publish, position: int, refusal: str = "", code: Refusal = Refusal.NONE
+) -> PublishAck:
     return PublishAck(
         message.namespace,
         message.path,
@@ -184,4 +189,5 @@ def _ack(message: Publish, position: int, refusal: str = "") -> PublishAck:
         message.number,
         position,
         refusal,
+        code,
     )

@@ -22,7 +22,7 @@ import msgpack  # type: ignore[import-untyped]
 from routing import messages
 from routing.batch import Batch, pack_u32, unpack_u32
 from routing.errors import ProtocolError
-from routing.messages import PATH_MAX, Message, Placed, Setup
+from routing.messages import PATH_MAX, Message, Placed, Refusal, Setup
 from routing.trace import TRACE_BYTES
 
 Parts = tuple[bytes, ...]
@@ -33,6 +33,7 @@ TEXT_MAX = 1024
 HEAD_MAX = 64 << 20
 
 _INT_MIN, _INT_MAX = -1, (1 << 63) - 1
+_REFUSALS = {int(code): code for code in Refusal}
 _NUMBER = struct.Struct("<IQ")
 _ARRAY_MAX = max(PATH_MAX, 16)
 
@@ -80,6 +81,12 @@ def _trace(value: Any) -> bytes:
     if len(context) not in (0, TRACE_BYTES):
         raise ProtocolError(f"{len(context)} bytes are no trace context")
     return context
+
+
+def _refusal(value: Any) -> Refusal:
+    if type(value) is not int or value not in _REFUSALS:
+        raise ProtocolError("expected the code of a refusal")
+    return _REFUSALS[value]
 
 
 def _u64(value: Any) -> int:
@@ -184,6 +191,7 @@ _KINDS = {
     "bool": _Kind(_same, _bool),
     "bytes": _Kind(_same, _bytes),
     "Trace": _Kind(_same, _trace),
+    "Refusal": _Kind(int, _refusal),
     "Session": _Kind(_same, _pair),
     "Digest": _Kind(_same, _pair),
     "tuple[str, ...]": _Kind(_same, _path),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
+from local_network import DEADLINE
 
-from actors.preprocessors import ChangeFile, DurableAuthority
+from actors.answers import RefusedError
+from actors.preprocessors import ChangeFile, DurableAuthority, publish
+from preprocess.attribute_value import AttributeValue
 from preprocess.preprocessor import Change, Inserted, Removed
-from preprocess.replica import Fetch, Proposal
-from routing.api import InsertNode, RemoveNode
+from preprocess.replica import Authority, DynamicPreprocessor, Fetch, Proposal
+from routing.api import InsertNode, Refusal, RemoveNode
 from routing.errors import ProtocolError
 
 
@@ -91,3 +95,46 @@ def test_what_the_graph_refuses_is_not_in_the_file(tmp_path: Path) -> None:
         authority.propose(Proposal(0, "first", (), ()))
     authority.close()
     assert changes_in(tmp_path / "x.changes") == []
+
+
+# -- publishing what a preprocessor has headed ---------------------------------------------------
+
+
+@pytest.fixture
+def chain(network):
+    return network([("r0", "r1")], ["r0"])
+
+
+def test_a_header_from_an_older_graph_is_made_anew(chain):
+    """The graph grows, or loses the very node, after the publisher's copy of it was taken."""
+    authority = Authority(lambda event: chain.hosts["r0"].event(event).result(DEADLINE))
+    reader, writer = (
+        DynamicPreprocessor(AttributeValue(), authority.propose, authority.fetch) for _ in range(2)
+    )
+    client = chain.client("r1")
+    wide, narrow = client.subscriber("wide"), client.subscriber("narrow")
+    publisher = client.publisher("p")
+    wide.subscribe("r0", reader.subscription({"team": "boston"}))
+    content = {"team": "boston", "day": "monday"}
+    writer.catch_up()
+    special = reader.subscription(content)
+    narrow.subscribe("r0", special)
+    assert writer.version == 1, "it has not heard of the new topic"
+    assert publish(publisher, writer, "r0", content, b"grown", DEADLINE) == 1
+    assert [each.get(DEADLINE).body for each in (wide, narrow)] == [b"grown", b"grown"]
+    authority.remove(special)
+    assert writer.notification(content).nodes == (special,)
+    assert publish(publisher, writer, "r0", content, b"shrunk", DEADLINE) == 2
+    assert wide.get(DEADLINE).body == b"shrunk"
+
+
+def test_a_refusal_that_no_newer_graph_cures_is_passed_on(chain):
+    """An access list without the publisher: one refusal, no second try."""
+    chain.stores["r0"].set_access({})
+    authority = Authority(lambda event: chain.hosts["r0"].event(event).result(DEADLINE))
+    reader = DynamicPreprocessor(AttributeValue(), authority.propose, authority.fetch)
+    publisher = chain.client("r1").publisher("p")
+    with pytest.raises(RefusedError, match="not on the access list") as caught:
+        publish(publisher, reader, "r0", {}, b"", DEADLINE)
+    assert caught.value.code == Refusal.NO_ACCESS
+    assert pickle.loads(pickle.dumps(caught.value)).code == Refusal.NO_ACCESS

@@ -13,6 +13,7 @@ from routing import messages
 from routing.batch import EMPTY, Batch
 from routing.digest import NodeSet
 from routing.errors import ProtocolError
+from routing.messages import Refusal
 from routing.payload import pack, unpack
 from routing.publications import bundle
 from routing.registry import protocol, protocols, register
@@ -110,16 +111,18 @@ def test_a_number_far_behind_was_settled_long_ago() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "reason"),
+    ("message", "code", "reason"),
     [
-        (publication(1, nodes=(7,)), "node 7 is not in the content graph"),
-        (publication(1, version=1), "graph version 1, older than 2"),
+        (publication(1, (7,)), Refusal.UNKNOWN_NODE, "node 7 is not in the content graph"),
+        (publication(1, version=1), Refusal.OLD_VERSION, "graph version 1, older than 2"),
+        (publication(1, (1,) * 65_536), Refusal.TOO_MANY_NODES, "more than a header can hold"),
     ],
 )
-def test_refusals(message: messages.Publish, reason: str) -> None:
+def test_refusals(message: messages.Publish, code: Refusal, reason: str) -> None:
     rendezvous = point()
     ack, entry = rendezvous.publish(message)
     assert entry is None
+    assert ack.code == code
     assert reason in ack.refusal
     assert rendezvous.store.last == 0
 
@@ -133,7 +136,9 @@ def test_publishers_must_be_on_the_access_list() -> None:
         publication(2, tag=sign(b"secret", publication(1))),
         publication(1, publisher="q", tag=sign(b"secret", publication(1, publisher="q"))),
     ):
-        assert "is not on the access list" in rendezvous.publish(message)[0].refusal
+        ack, _ = rendezvous.publish(message)
+        assert ack.code == Refusal.NO_ACCESS
+        assert "is not on the access list" in ack.refusal
     signed = publication(1, tag=sign(b"secret", publication(1)))
     assert rendezvous.publish(signed)[1] is not None
 
