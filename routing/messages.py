@@ -69,6 +69,7 @@ class Unsubscribe:
     session: Session
     number: int
     nodes: tuple[int, ...]
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,7 @@ class UnsubscribeAck:
     session: Session
     number: int
     nodes: tuple[int, ...]
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ class Reject:
     number: int
     nodes: tuple[int, ...]
     reason: str
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
