@@ -20,7 +20,7 @@ from actors.inbox import ClosedError
 from actors.member import Plan
 from actors.publisher import Publisher, Tickets
 from actors.subscriber import Overflow, Subscriber
-from actors.telemetry.roots import root_span
+from actors.telemetry.roots import root_request
 from actors.wiring import Ask, Wiring
 from routing.api import (
     Accepted,
@@ -33,6 +33,7 @@ from routing.api import (
     Refused,
     Report,
     Subscribe,
+    Unsubscribe,
 )
 from routing.errors import ProtocolError
 
@@ -122,10 +123,8 @@ class Client:
         self.check_namespace(namespace)
         hope = promise(type(None))
         key = (name, namespace, node)
-        trace = self.host.tracer.root(namespace, sample)
-        if trace:
-            note = root_span(self.host.tracer, "subscribe", namespace, trace)
-            hope.add_done_callback(lambda done: note(done.exception()))
+        trace, end = root_request(self.host.tracer, "subscribe", namespace, sample)
+        hope.add_done_callback(end)
         self.host.submit(partial(self._subscribe, key, hope, trace)).add_done_callback(
             partial(pass_on_failure, hope)
         )
@@ -138,6 +137,16 @@ class Client:
         except ProtocolError:
             self._hopes[key].remove(hope)
             raise
+
+    def unsubscribe(
+        self, name: str, namespace: str, node: NodeId, sample: bool | None = None
+    ) -> Future[None]:
+        """Give a node up; done when nothing more is delivered for it."""
+        trace, end = root_request(self.host.tracer, "unsubscribe", namespace, sample)
+        event = Unsubscribe(name, namespace, node)
+        done = self.host.submit(partial(self.host.take, event, trace))
+        done.add_done_callback(end)
+        return done
 
     def publish(self, events: Sequence[Publish]) -> None:
         """Publish what has tickets."""

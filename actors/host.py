@@ -225,7 +225,7 @@ class RouterHost:
                 self._read(link)
         due = self.router.next_timeout()
         if due is not None and due <= self._now:
-            self.take(Tick())
+            self._effects += self.tracer.repeated(self.router.handle(Tick(), self._now))
         self._perform()
 
     def _wait(self) -> set[Any]:

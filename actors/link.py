@@ -223,7 +223,13 @@ class Link:
                 self.blocked = True
                 return
             frame, messages = self.outbox.take()
-            self.push.send(frame, zmq.DONTWAIT)
+            try:
+                self.push.send(frame, zmq.DONTWAIT)
+            except zmq.Again:
+                # The connection has ended since the look: lost, like all that was on it.
+                self.counts["messages_cleared"] += messages
+                self.blocked = True
+                return
             self.counts["frames_sent"] += 1
             self.counts["messages_sent"] += messages
             self.counts["bytes_sent"] += len(frame)

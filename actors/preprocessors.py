@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -241,16 +243,22 @@ def publish(
     notification: object,
     body: bytes,
     timeout: float = 10.0,
+    sample: bool | None = None,
 ) -> int:
-    """Publish content: find its header, and find it again if the graph has changed meanwhile."""
+    """Publish content: find its header, and find it again if the graph has changed meanwhile.
+
+    Every attempt is a publication of its own and, where sampled (see `Publisher.send`), a trace:
+    its preprocessing has a span, which from the second on begins with catching up.
+    """
     for attempt in range(1, ATTEMPTS + 1):
+        since_ns = time.time_ns()
+        if attempt > 1:
+            preprocessor.catch_up()
         header = preprocessor.notification(notification)
+        send = partial(publisher.publish, version=header.version, timeout=timeout)
         try:
-            return publisher.publish(
-                namespace, header.nodes, body, version=header.version, timeout=timeout
-            )
+            return send(namespace, header.nodes, body, sample=sample, since_ns=since_ns)
         except RefusedError as error:
             if error.code not in _STALE or attempt == ATTEMPTS:
                 raise
-            preprocessor.catch_up()
     raise AssertionError("unreachable")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from actors.answers import wait, wait_async
 from actors.inbox import ClosedError, Inbox
-from routing.api import NodeId, Notification, Unsubscribe
+from routing.api import NodeId, Notification
 
 if TYPE_CHECKING:
     from actors.client import Client
@@ -60,15 +60,17 @@ class Subscriber:
         future = self._client.subscribe(self.name, namespace, node)
         await wait_async(future, timeout, self._client.why_late)
 
-    def unsubscribe(self, namespace: str, node: NodeId, timeout: float = 10.0) -> None:
-        """Nothing more comes for the node."""
-        event = Unsubscribe(self.name, namespace, node)
-        wait(self._client.host.event(event), timeout, self._client.why_late)
+    def unsubscribe(
+        self, namespace: str, node: NodeId, timeout: float = 10.0, sample: bool | None = None
+    ) -> None:
+        """Nothing more comes for the node; `sample` forces or forbids a trace of its way up."""
+        future = self._client.unsubscribe(self.name, namespace, node, sample)
+        wait(future, timeout, self._client.why_late)
 
     async def unsubscribe_async(self, namespace: str, node: NodeId, timeout: float = 10.0) -> None:
         """`unsubscribe` for coroutines."""
-        event = Unsubscribe(self.name, namespace, node)
-        await wait_async(self._client.host.event(event), timeout, self._client.why_late)
+        future = self._client.unsubscribe(self.name, namespace, node)
+        await wait_async(future, timeout, self._client.why_late)
 
     # -- notifications -------------------------------------------------------------------
 

@@ -70,6 +70,7 @@ class Unsubscribe:
     session: Session
     number: int
     nodes: tuple[int, ...]
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,7 @@ class UnsubscribeAck:
     session: Session
     number: int
     nodes: tuple[int, ...]
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class Reject:
     number: int
     nodes: tuple[int, ...]
     reason: str
+    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)

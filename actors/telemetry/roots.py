@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from typing import Any
 
 from actors.telemetry.spans import Span, new_child
 from actors.telemetry.tracer import Tracer
 
 Note = Callable[[BaseException | None], None]
 """Ends a root span: with nothing, or with what went wrong."""
+
+
+End = Callable[[Future[Any]], None]
+"""Ends a root span with what a request has come to."""
+
+
+def root_request(
+    tracer: Tracer, operation: str, namespace: str, sample: bool | None
+) -> tuple[bytes, End]:
+    """The context of a request that begins now (empty if it is not sampled), and its end."""
+    trace = tracer.root(namespace, sample)
+    note = root_span(tracer, operation, namespace, trace) if trace else None
+
+    def end(done: Future[Any]) -> None:
+        if note is not None:
+            note(CancelledError() if done.cancelled() else done.exception())
+
+    return trace, end
 
 
 def root_span(

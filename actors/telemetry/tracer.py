@@ -3,7 +3,8 @@
 A router keeps contexts with their notifications and does nothing else with them. Around each
 message that carries any, the host calls `Tracer.hop`: every context that came in becomes the
 parent of a span of this host, and what goes out carries the context of that span. Control messages
-(subscription, sequence numbers, graph set-up) belong to whatever caused them.
+(subscription, sequence numbers, graph set-up, unsubscription, rejection) belong to whatever caused
+them. What time makes a host send again hangs below a span of its own, so that each attempt is seen.
 
 Unsampled messages cost one look at an empty column.
 """
@@ -29,10 +30,13 @@ from routing.messages import (
     Publications,
     Publish,
     RecoverReply,
+    Reject,
     Resubscribe,
     SequenceReply,
     SequenceRequest,
     Subscribe,
+    Unsubscribe,
+    UnsubscribeAck,
 )
 from routing.trace import replace_traces
 
@@ -42,7 +46,10 @@ RECENT_MAX = 4096
 _NAMED_MAX = 16
 
 _BATCHED = (Notify, Publications, RecoverReply)
-_CAUSAL = (SequenceRequest, SequenceReply, Subscribe, Resubscribe, GraphSetup)
+_CAUSAL = (
+    *(SequenceRequest, SequenceReply, Subscribe, Resubscribe, GraphSetup),
+    *(Reject, Unsubscribe, UnsubscribeAck),
+)
 _OPERATIONS: dict[type, str] = {
     Publish: "submit",
     Publications: "submit",
@@ -53,6 +60,9 @@ _OPERATIONS: dict[type, str] = {
     Subscribe: "subscribe",
     Resubscribe: "subscribe",
     GraphSetup: "set up",
+    Reject: "reject",
+    Unsubscribe: "unsubscribe",
+    UnsubscribeAck: "release",
 }
 _NONE: dict[int, bytes] = {}
 
@@ -131,6 +141,22 @@ class Tracer:
     def caused(self, effects: list[Effect], context: bytes) -> list[Effect]:
         """The effects of a local client's sampled request."""
         return [self._renew(effect, {}, context) for effect in effects]
+
+    def repeated(self, effects: list[Effect]) -> list[Effect]:
+        """The effects of time: a sampled publication that goes out again has a span for that."""
+        renewed: dict[bytes, bytes] = {}
+        for effect in effects:
+            message = effect.message if isinstance(effect, Send) else None
+            if isinstance(message, Publish) and message.trace:
+                renewed[message.trace] = self._repeat(message)
+        return [self._renew(effect, renewed, b"") for effect in effects] if renewed else effects
+
+    def _repeat(self, message: Publish) -> bytes:
+        context = new_child(message.trace)
+        about = {"messaging.f3.hop": hop_of(context)}
+        made = (context, message.trace, "repeat", message.namespace, time.time_ns(), about)
+        self._works.append(_Work(*made))
+        return context
 
     def _renew(self, effect: Effect, renewed: dict[bytes, bytes], cause: bytes) -> Effect:
         if isinstance(effect, Send):
@@ -219,6 +245,6 @@ def _about(message: Message, row: int, context: bytes) -> dict[str, Any]:
         about["messaging.f3.header_size"] = offsets[row + 1] - offsets[row]
         if not isinstance(message, Publications):
             about["messaging.f3.position"] = message.batch.position(row)
-    elif isinstance(message, Publish | Subscribe):
+    elif isinstance(message, Publish | Subscribe | Unsubscribe):
         about["messaging.f3.header_size"] = len(message.nodes)
     return about

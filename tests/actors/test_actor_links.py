@@ -16,7 +16,7 @@ from local_network import DEADLINE, until
 
 from actors.frames import FRAME_BYTES_MAX, pack_frame
 from actors.host import HostOptions, HostStoppedError
-from actors.link import Kind, LinkError, LinkOptions
+from actors.link import Kind, Link, LinkError, LinkOptions
 from actors.security import make_keys
 from routing import wire
 from routing.errors import ProtocolError
@@ -301,3 +301,27 @@ def test_a_host_that_fails_says_so_and_ends(network):
     host.join()
     with pytest.raises(HostStoppedError, match="'a' has failed: AssertionError"):
         host.status()
+
+
+class _Hasty:
+    """A socket that has just lost its connection, and had room when it was last asked."""
+
+    events = zmq.POLLOUT
+
+    def __init__(self, socket: zmq.Socket) -> None:
+        self.send = socket.send
+
+
+def test_a_connection_that_ends_between_look_and_send_costs_its_frame_and_nothing_else(outside):
+    link = Link("x", Kind.ROUTER, zmq.Context.instance(), LinkOptions())
+    alone = outside(zmq.PUSH)
+    alone.immediate = True
+    alone.connect("tcp://127.0.0.1:9")  # nobody is there: it takes nothing
+    link.push, link.up = _Hasty(alone), True
+    link.send(Hello(1), 1)
+    link.flush(1.0)
+    assert link.blocked
+    assert link.counts["messages_cleared"] == 1
+    assert link.counts["messages_sent"] == 0
+    link.push = None
+    link.close()

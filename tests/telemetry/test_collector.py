@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from traced_world import DEADLINE, ROOT, TREE, Row, TracedWorld, until
+from traced_world import CALM, DEADLINE, ROOT, TREE, Row, TracedWorld, until
 
 from actors.host import HostOptions
 from actors.telemetry.collector import Collector
@@ -55,7 +55,7 @@ def collected(server: CollectorServer) -> list[Row]:
 
 def test_the_collector_has_the_spans_that_brute_force_expects(network, server):
     options = HostOptions(tracing=Tracing(server.url, metrics_period=0.2))
-    made = network(TREE, [ROOT], options=options)
+    made = network(TREE, [ROOT], config=CALM, options=options)
     world = TracedWorld(made, 5)
     world.publish(40)
     due = world.spans_due()

@@ -9,7 +9,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from traced_world import ROOT, TREE, Row, TracedWorld, until
+from traced_world import CALM, ROOT, TREE, Row, TracedWorld, until
 
 from actors.host import HostOptions
 from actors.telemetry.options import Tracing
@@ -67,7 +67,7 @@ def stored() -> list[Row]:
 
 
 def test_jaeger_has_the_spans_that_brute_force_expects(network, jaeger):
-    made = network(TREE, [ROOT], options=HostOptions(tracing=Tracing(INGEST)))
+    made = network(TREE, [ROOT], config=CALM, options=HostOptions(tracing=Tracing(INGEST)))
     world = TracedWorld(made, 5)
     world.publish(40)
     due = world.spans_due()

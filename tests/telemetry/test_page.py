@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from traced_world import ROOT, TREE, TracedWorld, until
+from traced_world import CALM, ROOT, TREE, TracedWorld, until
 
 from actors.host import HostOptions
 from actors.telemetry import server as server_module
@@ -59,7 +59,7 @@ def test_the_page_finds_traces_and_draws_them(network, tmp_path, monkeypatch):
     page.write_text(original.replace("</html>", f"<script>{SCRIPT}</script></html>"))
     monkeypatch.setattr("actors.telemetry.server._PAGE", page)
     with CollectorServer() as server:
-        made = network(TREE, [ROOT], options=HostOptions(tracing=Tracing(server.url)))
+        made = network(TREE, [ROOT], config=CALM, options=HostOptions(tracing=Tracing(server.url)))
         world = TracedWorld(made, 5)
         world.publish(12)
         until(lambda: server.collector.spans >= world.spans_due(), "all spans")

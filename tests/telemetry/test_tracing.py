@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import pairwise
+from threading import Event
 
 import pytest
-from traced_world import DEADLINE, ROOT, TREE, TracedWorld, rows_of, until
+from traced_world import CALM, DEADLINE, ROOT, TREE, TracedWorld, rows_of, until
 
+from actors.answers import RefusedError
 from actors.host import HostOptions
+from actors.preprocessors import publish
 from actors.telemetry.options import Tracing
 from actors.telemetry.spans import hop_of, new_child, new_trace
+from preprocess.attribute_value import AttributeValue
+from preprocess.replica import Authority, DynamicPreprocessor
+from routing.api import Config
 from routing.batch import Batch
 from routing.errors import ProtocolError
 from routing.registry import protocols
 from routing.trace import check_traces, pack_traces, unpack_traces
 
 
-# A live network may repeat or recover something on a busy machine, and then its trees have more
-# spans than the undisturbed ones that are expected here.
-@pytest.mark.slow
 @pytest.mark.parametrize("protocol", sorted(protocols()))
 def test_every_publication_leaves_exactly_its_tree_of_spans(network, protocol):
     reached: Counter[str] = Counter()
     for seed in range(3):
-        made = network(TREE, [ROOT], protocol=protocol)
+        made = network(TREE, [ROOT], protocol=protocol, config=CALM)
         world = TracedWorld(made, seed)
         world.publish(60)
         until(lambda w=world, m=made: len(rows_of(m)) >= w.spans_due(), "all spans")
@@ -39,7 +43,7 @@ def test_every_publication_leaves_exactly_its_tree_of_spans(network, protocol):
 
 
 def test_queue_wait_and_header_are_told_apart_from_the_work(network):
-    made = network(TREE, [ROOT])
+    made = network(TREE, [ROOT], config=CALM)
     world = TracedWorld(made, 1)
     world.publish(20)
     until(lambda: len(rows_of(made)) >= world.spans_due(), "all spans")
@@ -50,6 +54,39 @@ def test_queue_wait_and_header_are_told_apart_from_the_work(network):
         assert row.attributes["messaging.f3.header_size"] >= 0
         assert row.attributes["messaging.f3.from"] != row.service
     assert any(row.attributes["messaging.f3.queue_wait_us"] > 0 for row in hops)
+
+
+def edges_of(rows):
+    """(parent, child) each as (service, operation), sorted; all must be of one trace."""
+    assert len({row.trace for row in rows}) == 1
+    by_span = {row.span: (row.service, row.operation) for row in rows}
+    return sorted((by_span[row.parent], by_span[row.span]) for row in rows if row.parent)
+
+
+def test_a_repeated_publication_shows_every_attempt(network):
+    made = network([("r0", "r1")], [ROOT], config=Config(period=0.2, lifetime=60.0, retry=0.1))
+    made.insert(ROOT, 1)
+    client = made.client("r1", "h")
+    client.subscriber("s").subscribe(ROOT, 1, DEADLINE)
+    entered, leave = Event(), Event()
+    made.hosts[ROOT].submit(lambda: (entered.set(), leave.wait(DEADLINE)))  # it stands still
+    assert entered.wait(DEADLINE)
+    future = client.publisher("p").send(ROOT, (1,), b"", sample=True)
+    sent = lambda: [s.operation for s in list(client.host.tracer.recent)].count("repeat")  # noqa: E731
+    until(lambda: sent() >= 2, "two repetitions")
+    leave.set()
+    future.result(DEADLINE)
+    repeats = sent()
+    chain = lambda first: [  # noqa: E731
+        (("h", first), ("r1", "submit")),
+        (("r1", "submit"), ("r0", "submit")),
+    ]
+    once = [(("r0", "submit"), ("r1", "forward")), (("r1", "forward"), ("h", "forward"))]
+    wanted = chain("publish") + once + [(("h", "forward"), ("h", "deliver"))]
+    wanted += repeats * [(("h", "publish"), ("h", "repeat")), *chain("repeat")]
+    until(lambda: len(rows_of(made)) > len(wanted), "all spans")
+    assert sent() == repeats  # an acknowledged publication is not repeated
+    assert edges_of(rows_of(made)) == sorted(wanted)
 
 
 def test_what_is_sampled_is_decided_at_publish(network):
@@ -86,14 +123,28 @@ def test_a_refused_publication_says_so_in_its_span(network):
 
 
 def test_preprocessing_has_a_span_of_its_own(network):
-    made = network([("r0", "r1")], [ROOT])
-    made.insert(ROOT, 1)
+    """Also that of a header found in too old a graph, which is refused and found again."""
+    made = network([("r0", "r1")], [ROOT], config=CALM)
+    language = AttributeValue()
+    perform = lambda event: made.hosts[ROOT].event(event).result(DEADLINE)  # noqa: E731
+    authority = Authority(perform)
+    mine, other = (
+        DynamicPreprocessor(language, authority.propose, authority.fetch) for _ in range(2)
+    )
+    mine.subscription({"a": "1"})
     client = made.client("r1")
-    client.publisher("p").publish(ROOT, (1,), b"", sample=True, since_ns=1000)
-    until(lambda: len(client.host.tracer.recent) == 2, "both spans")
-    before, root = client.host.tracer.recent
-    assert (before.operation, before.parent) == ("preprocess", root.span)
-    assert before.start_ns == root.start_ns == 1000
+    content = {"a": "1", "b": "2"}
+    publish(client.publisher("p"), mine, ROOT, content, b"", DEADLINE, sample=True)
+    other.subscription({"a": "1", "b": "2"})
+    publish(client.publisher("p"), mine, ROOT, content, b"", DEADLINE, sample=True)
+    publish(client.publisher("p"), mine, ROOT, content, b"", DEADLINE)  # and this one is not
+    until(lambda: len(client.host.tracer.recent) == 6, "three attempts")
+    spans = list(client.host.tracer.recent)
+    for before, root in zip(spans[::2], spans[1::2], strict=True):
+        assert (before.operation, root.operation) == ("preprocess", "publish")
+        assert (before.trace, before.parent) == (root.trace, root.span)
+        assert root.start_ns == before.start_ns < before.end_ns < root.end_ns
+    assert ["graph version" in span.error for span in spans[1::2]] == [False, True, False]
 
 
 def test_a_subscription_and_its_graph_setup_are_one_trace(network):
@@ -115,11 +166,48 @@ def test_a_subscription_and_its_graph_setup_are_one_trace(network):
         (("r3", "set up"), ("h", "set up")),
     }
     until(lambda: len(rows_of(made)) > len(wanted), "all spans")
-    rows = rows_of(made)
-    assert len({row.trace for row in rows}) == 1
-    by_span = {row.span: (row.service, row.operation) for row in rows}
-    found = [(by_span[row.parent], by_span[row.span]) for row in rows if row.parent]
-    assert sorted(found) == sorted(wanted)
+    assert edges_of(rows_of(made)) == sorted(wanted)
+
+
+def test_an_unsubscription_is_a_trace_up_to_where_the_node_is_still_wanted(network):
+    made = network(TREE, [ROOT], config=CALM)
+    made.insert(ROOT, 1)
+    near = made.client("r4", "near").subscriber("s")
+    far = made.client("r3", "far").subscriber("s")
+    for subscriber in (near, far):
+        subscriber.subscribe(ROOT, 1, DEADLINE)
+    far.unsubscribe(ROOT, 1, DEADLINE, sample=True)
+    wanted = [
+        (("far", "unsubscribe"), ("r3", "unsubscribe")),
+        (("r3", "unsubscribe"), ("far", "release")),
+        (("r3", "unsubscribe"), ("r1", "unsubscribe")),
+        (("r1", "unsubscribe"), ("r3", "release")),
+    ]
+    until(lambda: len(rows_of(made)) > len(wanted), "all spans")
+    assert edges_of(rows_of(made)) == sorted(wanted)
+    before = len(rows_of(made))
+    near.unsubscribe(ROOT, 1, DEADLINE, sample=True)
+    until(lambda: len(rows_of(made)) >= before + 7, "the spans up to the root")
+    last = [row for row in rows_of(made) if row.operation == "release" and row.service == "r1"]
+    assert len(last) == 1
+
+
+def test_a_rejected_subscription_is_traced_to_its_end(network):
+    made = network([("r0", "r1")], [ROOT], config=CALM)
+    client = made.client("r1", "h")
+    with pytest.raises(RefusedError):
+        client.subscriber("s").subscribe(ROOT, 7, DEADLINE, sample=True)
+    wanted = pairwise(
+        [
+            *(("h", "subscribe"), ("r1", "ask numbers"), ("r0", "ask numbers")),
+            *(("r1", "tell numbers"), ("h", "tell numbers"), ("r1", "subscribe")),
+            *(("r0", "subscribe"), ("r1", "reject"), ("h", "reject")),
+        ]
+    )
+    until(lambda: len(rows_of(made)) >= 9, "all spans")
+    assert edges_of(rows_of(made)) == sorted(wanted)
+    (root,) = (span for span in client.host.tracer.recent if not span.parent)
+    assert root.error == "node 7 is not in the content graph"
 
 
 def way_of(made):

@@ -13,9 +13,14 @@ from typing import NamedTuple
 
 from local_network import DEADLINE, LocalNetwork, until
 
+from routing.api import Config
+
 TREE = [("r0", "r1"), ("r0", "r2"), ("r1", "r3"), ("r1", "r4"), ("r2", "r5")]
 ROOT = "r0"
 ITEMS = range(8)
+#: No publication is repeated and no subscription expires while a test lasts, however busy the
+#: machine is: a repetition has spans of its own, and these trees are those without any.
+CALM = Config(period=0.2, lifetime=3 * DEADLINE, retry=3 * DEADLINE)
 
 Edge = tuple[tuple[str, str], tuple[str, str]]
 """((service, operation) of the parent, (service, operation) of the child)."""
@@ -149,4 +154,4 @@ def _check_times(members: list[Row]) -> None:
             )
 
 
-__all__ = ["DEADLINE", "ROOT", "TREE", "Row", "TracedWorld", "rows_of", "until"]
+__all__ = ["CALM", "DEADLINE", "ROOT", "TREE", "Row", "TracedWorld", "rows_of", "until"]
