@@ -59,13 +59,18 @@ class Room:
     def __init__(self, size: int) -> None:
         self.size = size
         self._left = size
+        self._waiting = 0
         self._changed = threading.Condition()
 
     def take(self, count: int, timeout: float) -> bool:
         """Take some, waiting for it if need be; false if there was not enough in time."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._left >= count, timeout):
-                return False
+            if self._left < count:
+                self._waiting += 1
+                found = self._changed.wait_for(lambda: self._left >= count, timeout)
+                self._waiting -= 1
+                if not found:
+                    return False
             self._left -= count
             return True
 
@@ -73,4 +78,5 @@ class Room:
         """Give some back."""
         with self._changed:
             self._left += count
-            self._changed.notify()
+            if self._waiting:
+                self._changed.notify_all()

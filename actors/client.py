@@ -11,14 +11,14 @@ import itertools
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 
 from actors.answers import RefusedError, pass_on_failure, promise
 from actors.inbox import ClosedError
 from actors.member import Plan
-from actors.publisher import Publisher, Tickets
+from actors.publisher import Outgoing, Publisher
 from actors.subscriber import Overflow, Subscriber
 from actors.telemetry.roots import root_request
 from actors.wiring import Ask, Wiring
@@ -29,7 +29,6 @@ from routing.api import (
     Effect,
     NodeId,
     Notification,
-    Publish,
     Refused,
     Report,
     Subscribe,
@@ -51,8 +50,8 @@ class Client:
         self._crowded: set[str] = set()
         self._lock = threading.Lock()
         self._hopes: dict[tuple[str, str, NodeId], list[Future[None]]] = {}
-        self.tickets = Tickets(self.why_late)
         self.host = plan.host(incarnation, observe=self._observe)
+        self.outgoing = Outgoing(self.host, self.why_late)
         self._wiring = Wiring(self.host, {edge: ask})
 
     # -- life ----------------------------------------------------------------------------
@@ -75,7 +74,7 @@ class Client:
         for subscriber in list(self._subscribers.values()):
             subscriber.inbox.close()
         gone = ClosedError("the client was closed before there was an answer")
-        self.tickets.fail(gone)
+        self.outgoing.fail(gone)
         for hope in itertools.chain(*self._hopes.values()):
             hope.set_exception(gone)
         self._hopes.clear()
@@ -148,12 +147,6 @@ class Client:
         done.add_done_callback(end)
         return done
 
-    def publish(self, events: Sequence[Publish]) -> None:
-        """Publish what has tickets."""
-        self.host.post(*events)
-        if not self.host.running:
-            self.tickets.fail(ClosedError("the client is closed"))
-
     # -- what the router does ------------------------------------------------------------
 
     def _observe(self, effect: Effect) -> None:
@@ -163,8 +156,8 @@ class Client:
                 subscriber = self._subscribers.get(client)
                 if subscriber is not None:
                     subscriber.offer(notification)
-            case Accepted(_, _, ticket, position):
-                self.tickets.settle(ticket, position)
+            case Accepted(_, _, ticket, position, count):
+                self.outgoing.settle(ticket, position, count)
             case Confirmed(client, namespace, node):
                 for hope in self._hopes.pop((client, namespace, node), ()):
                     hope.set_result(None)
@@ -177,7 +170,7 @@ class Client:
     def _refused(self, refused: Refused) -> None:
         error = RefusedError(refused.reason, refused.code)
         if refused.ticket is not None:
-            self.tickets.settle(refused.ticket, error=error)
+            self.outgoing.settle(refused.ticket, error=error)
             return
         assert refused.node is not None
         hopes = self._hopes.pop((refused.client, refused.namespace, refused.node), ())

@@ -3,8 +3,8 @@
 A frame is one ZeroMQ message: a head (`F3`, a version, when its oldest message was queued) and
 then the parts of one or more messages (`routing.wire`), each after its length. While a link is
 busy, what waits for it is coalesced: notifications that follow each other in a session are joined
-into one batch, publications of one publisher into one message, and all of it shares a frame. So
-batching follows load, and an idle link adds no delay.
+into one batch, and all of it shares a frame. So batching follows load, and an idle link adds no
+delay.
 """
 
 from __future__ import annotations
@@ -17,15 +17,14 @@ from dataclasses import dataclass, field
 from routing import wire
 from routing.batch import Batch
 from routing.errors import ProtocolError
-from routing.messages import Message, Notify, Publish, PublishAck, PublishAcks, Session
-from routing.publications import bundle, follows
+from routing.messages import Message, Notify, PublishAck, PublishRefusal, Session
 
 _HEAD = struct.Struct("<2sBQ")
 _LENGTH = struct.Struct("<I")
 _MAGIC, _VERSION = b"F3", 1
 
 #: Messages that no session counts: others may overtake them to join earlier ones.
-_UNORDERED = (PublishAck, PublishAcks)
+_UNORDERED = (PublishAck, PublishRefusal)
 
 #: A frame is closed when it has reached so many bytes, or messages.
 FRAME_BYTES = 256 << 10
@@ -97,20 +96,6 @@ class _Run:
 
 
 @dataclass(slots=True)
-class _Bundle:
-    """Publications of one publisher that follow each other."""
-
-    size: int
-    queued_ns: int
-    publications: list[Publish] = field(default_factory=list)
-
-    def parts(self) -> wire.Parts:
-        if len(self.publications) == 1:
-            return wire.encode(self.publications[0])
-        return wire.encode(bundle(self.publications))
-
-
-@dataclass(slots=True)
 class _Encoded:
     encoded: wire.Parts
     size: int
@@ -120,7 +105,7 @@ class _Encoded:
         return self.encoded
 
 
-_Item = _Run | _Bundle | _Encoded
+_Item = _Run | _Encoded
 
 
 class Outbox:
@@ -130,9 +115,8 @@ class Outbox:
         self.bytes_max = bytes_max
         self.messages_max = messages_max
         self._waiting: deque[_Item] = deque()
-        #: What the next notification, and the next publication, may join.
+        #: What the next notification may join.
         self._run: _Run | None = None
-        self._bundle: _Bundle | None = None
         self.bytes = 0
         self.messages = 0
 
@@ -156,14 +140,12 @@ class Outbox:
         """Queue a message; false, and nothing is queued, if no frame could hold it."""
         if isinstance(message, Notify):
             return self._put_notify(message, now_ns)
-        if isinstance(message, Publish):
-            return self._put_publish(message, now_ns)
         parts = wire.encode(message)
         size = _size(parts)
         if size > FRAME_BYTES_MAX:
             return False
         if not isinstance(message, _UNORDERED):
-            self._run = self._bundle = None
+            self._run = None
         self._append(_Encoded(parts, size, now_ns))
         return True
 
@@ -185,25 +167,6 @@ class Outbox:
         run.batches.append(batch)
         self._run = run
         self._append(run)
-        return True
-
-    def _put_publish(self, message: Publish, now_ns: int) -> bool:
-        size = _publish_size(message)
-        if size > FRAME_BYTES_MAX:
-            return False
-        last = self._bundle
-        if (
-            last is None
-            or last.size + size > FRAME_BYTES
-            or not follows(last.publications[-1], message)
-        ):
-            self._bundle = _Bundle(size, now_ns, [message])
-            self._append(self._bundle)
-            return True
-        last.publications.append(message)
-        last.size += size
-        self.bytes += size
-        self.messages += 1
         return True
 
     def _append(self, item: _Item) -> None:
@@ -242,31 +205,22 @@ class Outbox:
         """What leaves the queue cannot be joined any more."""
         if item is self._run:
             self._run = None
-        elif item is self._bundle:
-            self._bundle = None
 
     def clear(self) -> int:
         """Forget everything; returns how many messages that were."""
         dropped = self.messages
         self._waiting.clear()
-        self._run = self._bundle = None
+        self._run = None
         self.bytes = self.messages = 0
         return dropped
 
 
 def _count(item: _Item) -> int:
-    if isinstance(item, _Run):
-        return len(item.batches)
-    return len(item.publications) if isinstance(item, _Bundle) else 1
+    return len(item.batches) if isinstance(item, _Run) else 1
 
 
 def _size(parts: wire.Parts) -> int:
     return sum(map(len, parts)) + _LENGTH.size * len(parts)
-
-
-def _publish_size(message: Publish) -> int:
-    """About what a publication takes in a frame, alone or among others."""
-    return len(message.body) + len(message.tag) + 4 * len(message.nodes) + 32
 
 
 def _batch_size(batch: Batch) -> int:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -148,13 +148,9 @@ class RouterHost:
             self._commands.fail(self._why_stopped())
         return future
 
-    def post(self, *events: Event) -> None:
-        """Give the router events that their sender knows to be legal."""
-        self._commands.post(partial(self._take_all, events))
-
-    def _take_all(self, events: Sequence[Event]) -> None:
-        for event in events:
-            self.take(event)
+    def post(self, command: Command) -> None:
+        """Run a command in the loop that cannot fail, and of which nobody wants to hear."""
+        self._commands.post(command)
 
     def event(self, event: Event) -> Future[Any]:
         """Give the router an event; ProtocolError if it is a request that cannot be met."""

@@ -1,32 +1,37 @@
-"""Publishers: named sources of publications, acknowledged or not."""
+"""Publishers: named sources of publications, acknowledged or not.
+
+Whoever publishes leaves it with `Outgoing`; the host's loop takes what has gathered since it last
+looked and gives it to the router in one event. So publications share messages when there are
+many, and leave at once when there are few.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from actors.answers import Room, promise, wait, wait_async
+from actors.inbox import ClosedError
 from actors.member import BODY_MAX
 from actors.telemetry.roots import Note, root_span
-from routing.api import NodeId, Publish
+from routing.api import NodeId, Publication, Publish
 
 if TYPE_CHECKING:
     from actors.client import Client
+    from actors.host import RouterHost
 
-Item = tuple[tuple[NodeId, ...], bytes]
-"""The nodes and the body of a publication."""
-
-#: Publications of one client host that may wait for their acknowledgement, and of one command.
+#: Publications of one client host that may wait for their acknowledgement, and of one event.
 OUTSTANDING_MAX = 4096
 _AT_ONCE = 256
 
 
 class Pending(Protocol):
-    """Publications that wait for their answers; `index` counts from their first ticket."""
+    """Publications that wait for their answers; `index` counts from the first of them."""
 
     def settle(self, index: int, position: int, error: Exception | None) -> None:
         """One of them is in the log, or is not."""
@@ -34,6 +39,8 @@ class Pending(Protocol):
 
 class _One:
     """A single publication."""
+
+    __slots__ = ("_future",)
 
     def __init__(self, future: Future[int]) -> None:
         self._future = future
@@ -87,41 +94,85 @@ class _Traced:
         self._pending.settle(index, position, error)
 
 
-class Tickets:
-    """What a client host has published and not heard of yet."""
+class Origin(NamedTuple):
+    """What publications must have in common to share an event."""
 
-    def __init__(self, why_late: Callable[[], str]) -> None:
-        self._why_late = why_late
+    publisher: str
+    namespace: str
+    key: bytes
+    version: int | None
+
+
+class Outgoing:
+    """What a client host publishes: gathered until its loop looks, kept until it is answered."""
+
+    def __init__(self, host: RouterHost, why_late: Callable[[], str]) -> None:
+        self._host, self._why_late = host, why_late
         self._room = Room(OUTSTANDING_MAX)
         self._lock = threading.Lock()
         self._last = 0
         self._pending: dict[int, tuple[Pending, int]] = {}
+        self._gathered: deque[tuple[Origin, int, list[Publication]]] = deque()
+        self._posted = False
 
-    def open(self, count: int, pending: Pending, timeout: float) -> int:
-        """Tickets that follow each other, the first of them; TimeoutError if too much waits."""
-        if not self._room.take(count, timeout):
+    def add(
+        self, origin: Origin, items: list[Publication], pending: Pending, timeout: float
+    ) -> None:
+        """Have these published; TimeoutError if too much waits to be acknowledged."""
+        if not self._room.take(len(items), timeout):
             raise TimeoutError(
                 f"{OUTSTANDING_MAX} publications have waited {timeout} s for their "
                 f"acknowledgement: {self._why_late()}"
             )
         with self._lock:
-            first = self._last + 1
-            self._last += count
-        for index in range(count):
-            self._pending[first + index] = (pending, index)
-        return first
+            ticket = self._last + 1
+            self._last += len(items)
+            for index in range(len(items)):
+                self._pending[ticket + index] = (pending, index)
+            self._gathered.append((origin, ticket, items))
+            idle, self._posted = not self._posted, True
+        if idle:
+            self._host.post(self._publish)
+        if not self._host.running:
+            self.fail(ClosedError("the client is closed"))
 
-    def settle(self, ticket: int, position: int = 0, error: Exception | None = None) -> None:
-        """A publication is in the log, or is not; in the host's thread."""
-        found = self._pending.pop(ticket, None)
-        if found is None:
-            return
-        self._room.give(1)
-        pending, index = found
-        pending.settle(index, position, error)
+    # -- in the host's thread --------------------------------------------------------------
+
+    def _publish(self) -> None:
+        self._posted = False  # before looking: whoever adds something from now on posts again
+        for origin, ticket, items in self._together():
+            name, namespace, key, version = origin
+            self._host.take(Publish(name, namespace, tuple(items), ticket, key, version))
+
+    def _together(self) -> Iterator[tuple[Origin, int, list[Publication]]]:
+        """What has gathered, joined as far as it may travel together."""
+        gathered = self._gathered
+        while gathered:
+            origin, ticket, items = gathered.popleft()
+            while gathered and len(items) < _AT_ONCE:
+                other, following, more = gathered[0]
+                if other != origin or following != ticket + len(items):
+                    break
+                items.extend(more)
+                gathered.popleft()
+            yield origin, ticket, items
+
+    def settle(
+        self, ticket: int, position: int = 0, count: int = 1, error: Exception | None = None
+    ) -> None:
+        """So many publications from this ticket on are in the log, or are not."""
+        settled = 0
+        for offset in range(count):
+            found = self._pending.pop(ticket + offset, None)
+            if found is not None:
+                settled += 1
+                pending, index = found
+                pending.settle(index, position + offset, error)
+        self._room.give(settled)
 
     def fail(self, error: Exception) -> None:
         """No answer will come."""
+        self._posted = False
         for ticket in list(self._pending):
             self.settle(ticket, error=error)
 
@@ -151,7 +202,7 @@ class Publisher:
         a trace; `since_ns` is when its preprocessing began, for a span of its own.
         """
         future = promise(int)
-        items = [(tuple(nodes), body)]
+        items = [Publication(tuple(nodes), body)]
         self._publish(namespace, items, version, timeout, _One(future), sample, since_ns)
         return future
 
@@ -164,9 +215,8 @@ class Publisher:
         timeout: float = 10.0,
     ) -> Future[list[int]]:
         """Publish (nodes, body) each, at less cost than one by one; done with their positions."""
-        items = [(tuple(nodes), body) for nodes, body in publications]
-        future: Future[list[int]] = Future()
-        future.set_running_or_notify_cancel()
+        items = [Publication(tuple(nodes), body) for nodes, body in publications]
+        future: Future[list[int]] = promise(list)
         many = _Many(future, len(items))
         if not items:
             future.set_result([])
@@ -178,7 +228,7 @@ class Publisher:
     def _publish(
         self,
         namespace: str,
-        items: list[Item],
+        items: list[Publication],
         version: int | None,
         timeout: float,
         pending: Pending,
@@ -186,21 +236,18 @@ class Publisher:
         since_ns: int | None = None,
     ) -> None:
         self._client.check_namespace(namespace)
-        longest = max(len(body) for _, body in items)
+        longest = max([len(each.body) for each in items])
         if longest > BODY_MAX:
             raise ValueError(f"a body of {longest} bytes is longer than {BODY_MAX}")
         traces = self._sampled(namespace, len(items), sample)
         if traces:
-            tracer = self._client.host.tracer
-            begin = partial(root_span, tracer, "publish", namespace, since_ns=since_ns)
+            begin = partial(
+                root_span, self._client.host.tracer, "publish", namespace, since_ns=since_ns
+            )
             pending = _Traced(pending, {index: begin(trace=t) for index, t in traces.items()})
-        first = self._client.tickets.open(len(items), pending, timeout)
-        name, key = self.name, self._key
-        events = [
-            Publish(name, namespace, nodes, body, first + n, key, version, traces.get(n, b""))
-            for n, (nodes, body) in enumerate(items)
-        ]
-        self._client.publish(events)
+            items = [each._replace(trace=traces.get(n, b"")) for n, each in enumerate(items)]
+        origin = Origin(self.name, namespace, self._key, version)
+        self._client.outgoing.add(origin, items, pending, timeout)
 
     def _sampled(self, namespace: str, count: int, sample: bool | None) -> dict[int, bytes]:
         """The contexts of those of so many publications that are to be traced."""
@@ -216,14 +263,11 @@ class Publisher:
         nodes: Iterable[NodeId],
         body: bytes,
         *,
-        version: int | None = None,
         timeout: float = 10.0,
-        sample: bool | None = None,
-        since_ns: int | None = None,
+        **options: Any,
     ) -> int:
-        """Publish; returns the position in the log once it is there. RefusedError, TimeoutError."""
-        send = partial(self.send, version=version, timeout=timeout)
-        future = send(namespace, nodes, body, sample=sample, since_ns=since_ns)
+        """`send`, and wait: its position once it is in the log. RefusedError, TimeoutError."""
+        future = self.send(namespace, nodes, body, timeout=timeout, **options)
         return wait(future, timeout, self._client.why_late)
 
     async def publish_async(
@@ -232,11 +276,11 @@ class Publisher:
         nodes: Iterable[NodeId],
         body: bytes,
         *,
-        version: int | None = None,
         timeout: float = 10.0,
+        **options: Any,
     ) -> int:
         """`publish` for coroutines."""
         loop = asyncio.get_running_loop()
-        send = partial(self.send, namespace, nodes, body, version=version, timeout=timeout)
+        send = partial(self.send, namespace, nodes, body, timeout=timeout, **options)
         future = await loop.run_in_executor(None, send)
         return await wait_async(future, timeout, self._client.why_late)

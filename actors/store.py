@@ -32,7 +32,7 @@ from routing.store import Entry, Log, Settled, Source, Store
 Sync = Literal["full", "normal"]
 """full: a commit survives power failure; normal: a killed process, and is never torn."""
 
-_FORMAT = 1
+_FORMAT = 2
 _APPLICATION = 0x4633_5250
 _SCHEMA = """
 CREATE TABLE meta (id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER, inserted INTEGER,
@@ -82,6 +82,7 @@ class DurableStore(Store):
         self._touched_numbers: set[NodeId] = set()
         self._touched_sources: set[Source] = set()
         self._newly_retired: dict[NodeId, tuple[tuple[NodeId, ...], int]] = {}
+        self._forgotten: list[Source] = []
         self._touched_access = False
         with _explained(path, "opened"):
             self._db = _open(path, sync, timeout)
@@ -128,6 +129,11 @@ class DurableStore(Store):
         self._touched_sources.add(source)
         return entry
 
+    def _forget_source(self, source: Source) -> None:
+        super()._forget_source(source)
+        self._forgotten.append(source)
+        self._touched_sources.discard(source)
+
     def set_access(self, access: Mapping[str, bytes] | None) -> None:
         """Replace the access list; None lets everybody publish."""
         super().set_access(None if access is None else dict(access))
@@ -169,6 +175,7 @@ class DurableStore(Store):
         self._touched_nodes.clear()
         self._touched_numbers.clear()
         self._touched_sources.clear()
+        self._forgotten.clear()
         self._newly_retired.clear()
         self._touched_access = False
 
@@ -186,8 +193,9 @@ class DurableStore(Store):
         db.executemany("REPLACE INTO retired VALUES (?, ?, ?)", retired)
 
     def _write_settled(self, db: sqlite3.Connection) -> None:
-        states = ((source, self._settled[source]) for source in self._touched_sources)
-        rows = [(*source, _pack((one.incarnation, one.positions))) for source, one in states]
+        known = ((source, self._settled.get(source)) for source in self._touched_sources)
+        rows = [(*source, _pack((one.incarnation, one.runs))) for source, one in known if one]
+        db.executemany("DELETE FROM settled WHERE publisher = ? AND host = ?", self._forgotten)
         db.executemany("REPLACE INTO settled VALUES (?, ?, ?)", rows)
 
     # -- coming back ---------------------------------------------------------------------
@@ -198,12 +206,17 @@ class DurableStore(Store):
         if row is not None:
             _, self.version, self.inserted, self.first, self.last, self.bytes, self.now, _ = row
             self._load_graph(db)
-            for publisher, host, state in db.execute("SELECT * FROM settled"):
-                incarnation, positions = _unpack(state)
-                self._settled[publisher, host] = Settled(incarnation, positions)
+            self._load_settled(db)
             if row[-1]:
                 self.access = dict(db.execute("SELECT publisher, key FROM access"))
         self._committed = self._position()
+
+    def _load_settled(self, db: sqlite3.Connection) -> None:
+        found: list[tuple[Source, Settled]] = []
+        for publisher, host, state in db.execute("SELECT * FROM settled"):
+            incarnation, runs = _unpack(state)
+            found.append(((publisher, host), Settled(incarnation, list(map(tuple, runs)))))
+        self._settled = dict(sorted(found, key=lambda each: each[1].last))
 
     def _load_graph(self, db: sqlite3.Connection) -> None:
         rows = db.execute("SELECT node, parents FROM nodes")
@@ -224,6 +237,8 @@ class _SqlLog(Log):
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         super().__init__()
+        #: Nothing before this is in the database, once what was last written is.
+        self._first = 0
         # One follows the old end of the log, the other whoever asks for entries.
         self._oldest = _Reader(db, path)
         self._asked = _Reader(db, path)
@@ -260,7 +275,9 @@ class _SqlLog(Log):
         if segment:
             rows.append((entry.position, _pack(segment)))
         db.executemany("INSERT INTO log VALUES (?, ?)", rows)
-        db.execute("DELETE FROM log WHERE last < ?", (first,))
+        if first > self._first:
+            db.execute("DELETE FROM log WHERE last < ?", (first,))
+            self._first = first
 
     def written(self) -> None:
         """The transaction is durable: nothing waits any longer."""

@@ -12,7 +12,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from routing.content_graph import NodeId
 from routing.errors import ProtocolError
@@ -34,6 +34,7 @@ __all__ = [
     "NodeId",
     "Notification",
     "ProtocolError",
+    "Publication",
     "Publish",
     "Received",
     "Refusal",
@@ -83,22 +84,29 @@ class Unsubscribe:
     node: NodeId
 
 
+class Publication(NamedTuple):
+    """The lowest nodes that match a notification, and a body that no router reads."""
+
+    nodes: tuple[NodeId, ...]
+    body: bytes
+    trace: Trace = b""
+
+
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A local client publishes: the lowest nodes that match, and a body that no router reads.
+    """A local client publishes, in this order.
 
-    `ticket` comes back in Accepted or Refused; `key` is the publisher's secret where the
-    namespace has an access list; `version` is that of the graph the nodes were found in.
+    Tickets count up from `ticket` and come back in Accepted or Refused; `key` is the publisher's
+    secret where the namespace has an access list; `version` is that of the graph the nodes were
+    found in.
     """
 
     client: str
     namespace: Address
-    nodes: tuple[NodeId, ...]
-    body: bytes
+    publications: tuple[Publication, ...]
     ticket: int = 0
     key: bytes = b""
     version: int | None = None
-    trace: Trace = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +218,16 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A client's publication is in the rendezvous point's log."""
+    """A client's publications are in the rendezvous point's log.
+
+    So many of them, with tickets and positions that count up from these.
+    """
 
     client: str
     namespace: Address
     ticket: int
     position: int
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)

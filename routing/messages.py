@@ -225,10 +225,11 @@ class RecoverReply:
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A notification on its way to the rendezvous point.
+    """Publications of one publisher on their way to the rendezvous point.
 
-    (publisher, host, incarnation, number) names it for good: however often it arrives, it is
-    published once. `tag` authenticates the publisher (6.1).
+    (publisher, host, incarnation, number) names one for good: however often it arrives, it is
+    published once. Their numbers stand where a batch has positions; a payload is the tag that
+    authenticates the publisher (6.1) and the body (`routing.publications`).
     """
 
     namespace: str
@@ -236,12 +237,8 @@ class Publish:
     publisher: str
     host: str
     incarnation: int
-    number: int
     version: int
-    nodes: tuple[int, ...]
-    body: bytes
-    tag: bytes
-    trace: Trace = b""
+    batch: Batch
 
 
 class Refusal(IntEnum):
@@ -255,46 +252,16 @@ class Refusal(IntEnum):
     TOO_MANY_NODES = 4
 
 
+class Placed(NamedTuple):
+    """Publications with numbers and positions in the log that follow each other."""
+
+    number: int
+    position: int
+    length: int = 1
+
+
 @dataclass(frozen=True, slots=True)
 class PublishAck:
-    """The publication has this position in the log; or it was refused, for this reason."""
-
-    namespace: str
-    path: tuple[str, ...]
-    publisher: str
-    incarnation: int
-    number: int
-    position: int
-    refusal: str = ""
-    code: Refusal = Refusal.NONE
-
-
-@dataclass(frozen=True, slots=True)
-class Publications:
-    """Publications of one publisher that share a link's frame travel as one message.
-
-    Their numbers stand where a batch has positions; a payload is the tag and the body
-    (`routing.publications`).
-    """
-
-    namespace: str
-    path: tuple[str, ...]
-    publisher: str
-    host: str
-    incarnation: int
-    version: int
-    batch: Batch
-
-
-class Placed(NamedTuple):
-    """A publication's number, and its position in the log."""
-
-    number: int
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class PublishAcks:
     """These publications are in the log."""
 
     namespace: str
@@ -304,8 +271,21 @@ class PublishAcks:
     placed: tuple[Placed, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PublishRefusal:
+    """A publication was refused, for this reason."""
+
+    namespace: str
+    path: tuple[str, ...]
+    publisher: str
+    incarnation: int
+    number: int
+    reason: str
+    code: Refusal
+
+
 UpMessage = Subscribe | Unsubscribe | Resubscribe
 DownMessage = GraphSetup | UnsubscribeAck | Reject | ResubscribeAck | Notify
-RequestMessage = SequenceRequest | RecoverRequest | Publish | Publications
-ReplyMessage = SequenceReply | RecoverReply | PublishAck | PublishAcks
+RequestMessage = SequenceRequest | RecoverRequest | Publish
+ReplyMessage = SequenceReply | RecoverReply | PublishAck | PublishRefusal
 Message = Hello | UpMessage | DownMessage | RequestMessage | ReplyMessage

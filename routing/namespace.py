@@ -497,12 +497,9 @@ class Namespace:
     def publish(self, entries: Sequence[Entry], now: float) -> None:
         """Send new publications from the rendezvous point down its tree."""
         assert self.rendezvous is not None
-        graph = self.rendezvous.store.graph
-        copies = [
-            (entry, header)
-            for entry in entries
-            for header in self.table.root_headers(graph, entry.nodes)
-        ]
+        graph, root_headers = self.rendezvous.store.graph, self.table.root_headers
+        headers = {nodes: root_headers(graph, nodes) for nodes in {e.nodes for e in entries}}
+        copies = [(entry, header) for entry in entries for header in headers[entry.nodes]]
         rows = [(header, entry.position, entry.payload) for entry, header in copies]
         traces = pack_traces((row, e.trace) for row, (e, _) in enumerate(copies) if e.trace)
         self.forward(Batch.of(rows, traces), now)

@@ -1,65 +1,60 @@
-"""Many publications as one message: how they are put together, and taken apart again.
+"""What a message of publications carries, and how each proves who published it.
 
-A link that has several publications of one publisher waiting sends them as columns; whatever is
-on the way touches them once. The rendezvous point takes them one by one, as if they had come so.
+Publications of one publisher that are sent together travel as columns; whatever is on the way
+touches them once. A payload is a tag, after its length, and the body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hmac
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from routing.batch import Batch
+import msgpack  # type: ignore[import-untyped]
+
 from routing.errors import ProtocolError
-from routing.messages import Publications, Publish
-from routing.trace import pack_traces
+from routing.messages import Publish
+
+_TAG_BYTES = 16
 
 
-def follows(last: Publish, message: Publish) -> bool:
-    """Whether two publications can travel in one message."""
-    return (
-        message.number > last.number
-        and message.publisher == last.publisher
-        and message.namespace == last.namespace
-        and message.host == last.host
-        and message.incarnation == last.incarnation
-        and message.version == last.version
-        and message.path == last.path
+class Signed(NamedTuple):
+    """One publication of a message."""
+
+    number: int
+    nodes: tuple[int, ...]
+    body: bytes
+    tag: bytes
+    trace: bytes
+
+
+def sign(key: bytes, message: Publish, number: int, nodes: tuple[int, ...], body: bytes) -> bytes:
+    """The tag that proves who published this (Kulik 2004, section 6.1); empty without a key."""
+    if not key:
+        return b""
+    signed = (
+        message.namespace,
+        message.publisher,
+        message.host,
+        message.incarnation,
+        number,
+        message.version,
+        nodes,
+        body,
     )
+    return hmac.digest(key, msgpack.packb(signed), "sha256")[:_TAG_BYTES]
 
 
-def bundle(messages: Sequence[Publish]) -> Publications:
-    """One message of publications of which each follows the one before."""
-    first = messages[0]
-    rows = ((m.nodes, m.number, bytes((len(m.tag),)) + m.tag + m.body) for m in messages)
-    traces = pack_traces((row, m.trace) for row, m in enumerate(messages) if m.trace)
-    return Publications(
-        first.namespace,
-        first.path,
-        first.publisher,
-        first.host,
-        first.incarnation,
-        first.version,
-        Batch.of(rows, traces),
-    )
+def pack(tag: bytes, body: bytes) -> bytes:
+    """The payload of a publication."""
+    return b"%c%b%b" % (len(tag), tag, body) if tag else b"\0" + body
 
 
-def unbundle(message: Publications) -> Iterator[Publish]:
+def unpack(message: Publish) -> Iterator[Signed]:
     """The publications one by one; ProtocolError where a payload is none."""
     contexts = message.batch.contexts()
     for row, (nodes, number, payload) in enumerate(message.batch.rows()):
         end = 1 + payload[0] if payload else 0
         if not 0 < end <= len(payload):
             raise ProtocolError(f"publication {number} of {message.publisher!r} is cut off")
-        yield Publish(
-            message.namespace,
-            message.path,
-            message.publisher,
-            message.host,
-            message.incarnation,
-            number,
-            message.version,
-            nodes,
-            payload[end:],
-            payload[1:end],
-            contexts.get(row, b""),
-        )
+        yield Signed(number, nodes, payload[end:], payload[1:end], contexts.get(row, b""))

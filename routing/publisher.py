@@ -1,29 +1,55 @@
-"""The publisher end: numbers publications and repeats each until it is answered.
+"""The publisher end: numbers publications and repeats them until they are answered.
 
 The rendezvous point takes each number once, so a publication that was repeated, or whose
-acknowledgement was lost, is still published once.
+acknowledgement was lost, is still published once. What is published together, and what has
+waited together for room, travels together.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from routing import messages
-from routing.api import Accepted, Address, Config, Effect, Publish, Refused
+from routing.api import Accepted, Address, Config, Effect, Publication, Publish, Refused
+from routing.batch import EMPTY, Batch
 from routing.errors import ProtocolError
-from routing.rendezvous import sign
+from routing.publications import pack, sign
+from routing.trace import pack_traces
 
 #: Publications of one client that may wait their turn.
 BACKLOG_MAX = 10_000
+#: A message is closed when it has so many publications, or bytes of bodies.
+_TOGETHER_MAX = 256
+_TOGETHER_BYTES = 128 << 10
 
 
 @dataclass(slots=True)
-class _Outstanding:
+class _Sent:
+    """Publications that were sent in one message, and wait for their answers."""
+
     message: messages.Publish
+    number: int
+    count: int
     ticket: int
     again_at: float
+    #: The numbers without an answer, once others have one.
+    left: set[int] | None = None
+
+    def answer(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Those numbers that had no answer until now, as (number, how many)."""
+        first, end = max(first, self.number), min(end, self.number + self.count)
+        if self.left is None:
+            if (first, end) == (self.number, self.number + self.count):
+                self.left = set()
+                yield first, self.count
+                return
+            self.left = set(range(self.number, self.number + self.count))
+        for number in range(first, end):
+            if number in self.left:
+                self.left.remove(number)
+                yield number, 1
 
 
 @dataclass(slots=True)
@@ -31,8 +57,10 @@ class _Client:
     """One client's publications to one namespace."""
 
     number: int = 0
-    outstanding: dict[int, _Outstanding] = field(default_factory=dict)
+    #: By their first number, which rises.
+    outstanding: dict[int, _Sent] = field(default_factory=dict)
     backlog: deque[Publish] = field(default_factory=deque)
+    waiting: int = 0
 
 
 class PublisherEnd:
@@ -57,46 +85,54 @@ class PublisherEnd:
         self._quiet_until = 0.0
 
     def publish(self, event: Publish, now: float) -> None:
-        """Send a publication, or let it wait until the window has room."""
+        """Send publications, or let them wait until the window has room."""
         client = self._clients.setdefault(event.client, _Client())
-        if len(client.backlog) >= BACKLOG_MAX:
+        if client.waiting + len(event.publications) > BACKLOG_MAX:
             raise ProtocolError(
-                f"{event.client!r} has {BACKLOG_MAX} publications waiting to be acknowledged"
+                f"{event.client!r} has {client.waiting} publications waiting to be acknowledged, "
+                f"and no more than {BACKLOG_MAX} may"
             )
-        client.backlog.append(event)
-        self._send(client, now)
+        if event.publications:
+            client.waiting += len(event.publications)
+            client.backlog.append(event)
+            self._send(client, now)
 
-    def answered(self, ack: messages.PublishAck | messages.PublishAcks, now: float) -> None:
+    # -- answers -------------------------------------------------------------------------
+
+    def answered(self, reply: messages.PublishAck | messages.PublishRefusal, now: float) -> None:
         """Tell the client, once, what became of its publications."""
-        client = self._clients.get(ack.publisher)
-        if client is None or ack.incarnation != self._incarnation:
+        client = self._clients.get(reply.publisher)
+        if client is None or reply.incarnation != self._incarnation:
             return
-        if isinstance(ack, messages.PublishAcks):
-            for number, position in ack.placed:
-                self._settle(client, ack, number, position, "")
+        name, namespace = reply.publisher, reply.namespace
+        if isinstance(reply, messages.PublishAck):
+            for number, position, count in reply.placed:
+                for ticket, offset, so_many in self._settle(client, number, count):
+                    at = position + offset
+                    self._emit(Accepted(name, namespace, ticket, at, so_many))
         else:
-            self._settle(client, ack, ack.number, ack.position, ack.refusal, ack.code)
+            for ticket, _, _ in self._settle(client, reply.number, 1):
+                self._emit(Refused(name, namespace, reply.reason, ticket=ticket, code=reply.code))
         if not client.outstanding:
-            self._waiting.discard(ack.publisher)
+            self._waiting.discard(name)
         self._send(client, now)
 
-    def _settle(
-        self,
-        client: _Client,
-        ack: messages.PublishAck | messages.PublishAcks,
-        number: int,
-        position: int,
-        refusal: str,
-        code: messages.Refusal = messages.Refusal.NONE,
-    ) -> None:
-        done = client.outstanding.pop(number, None)
-        if done is None:
-            return
-        if code:
-            ticket = done.ticket
-            self._emit(Refused(ack.publisher, ack.namespace, refusal, ticket=ticket, code=code))
-        else:
-            self._emit(Accepted(ack.publisher, ack.namespace, done.ticket, position))
+    def _settle(self, client: _Client, number: int, count: int) -> list[tuple[int, int, int]]:
+        """Numbers are answered: (ticket, how far from the first number, how many) of each run."""
+        end, found, done = number + count, [], []
+        for sent in client.outstanding.values():
+            if sent.number >= end:
+                break
+            if sent.number + sent.count > number:
+                for first, so_many in sent.answer(number, end):
+                    found.append((sent.ticket + first - sent.number, first - number, so_many))
+                if not sent.left:
+                    done.append(sent.number)
+        for first in done:
+            del client.outstanding[first]
+        return found
+
+    # -- time ----------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
         """Repeat what has not been answered in time."""
@@ -104,46 +140,69 @@ class PublisherEnd:
             return
         times: list[float] = []
         for name in sorted(self._waiting):
-            for waiting in list(self._clients[name].outstanding.values()):
-                if waiting.again_at <= now:
-                    waiting.again_at = now + self._config.retry
-                    self._ask(waiting.message, now)
-                times.append(waiting.again_at)
+            for sent in list(self._clients[name].outstanding.values()):
+                if sent.again_at <= now:
+                    sent.again_at = now + self._config.retry
+                    self._ask(sent.message, now)
+                times.append(sent.again_at)
         self._quiet_until = min(times, default=now)
 
     def next_timeout(self) -> float | None:
         """When the next repetition may be due."""
         return self._quiet_until if self._waiting else None
 
+    # -- sending -------------------------------------------------------------------------
+
     def _send(self, client: _Client, now: float) -> None:
-        while client.backlog and self._has_room(client):
-            event = client.backlog.popleft()
-            client.number += 1
-            message = self._message(event, client.number)
+        while client.backlog:
+            room = self._room(client)
+            if room <= 0:
+                return
+            event = self._take(client, room)
+            number, client.number = client.number + 1, client.number + len(event.publications)
+            message = self._message(event, number)
             again_at = now + self._config.retry
             self._quiet_until = min(self._quiet_until, again_at) if self._waiting else again_at
             self._waiting.add(event.client)
-            client.outstanding[client.number] = _Outstanding(message, event.ticket, again_at)
+            count = len(event.publications)
+            client.outstanding[number] = _Sent(message, number, count, event.ticket, again_at)
             self._ask(message, now)
 
-    def _has_room(self, client: _Client) -> bool:
+    def _room(self, client: _Client) -> int:
         """The window spans numbers, not publications: the rendezvous point remembers so many."""
-        # Numbers enter in order and stay where they are when repeated: the first is the oldest.
         oldest = next(iter(client.outstanding), client.number + 1)
-        return client.number + 1 - oldest < self._config.window
+        return self._config.window - (client.number + 1 - oldest)
+
+    @staticmethod
+    def _take(client: _Client, room: int) -> Publish:
+        """The next publications that fit into one message."""
+        event = client.backlog.popleft()
+        count = _fitting(event.publications, min(room, _TOGETHER_MAX))
+        client.waiting -= count
+        if count == len(event.publications):
+            return event
+        rest = event.publications[count:]
+        later = replace(event, publications=rest, ticket=event.ticket + count)
+        client.backlog.appendleft(later)
+        return replace(event, publications=event.publications[:count])
 
     def _message(self, event: Publish, number: int) -> messages.Publish:
-        message = messages.Publish(
-            event.namespace,
-            (),
-            event.client,
-            self._host,
-            self._incarnation,
-            number,
-            -1 if event.version is None else event.version,
-            event.nodes,
-            event.body,
-            b"",
-            event.trace,
+        version = -1 if event.version is None else event.version
+        fields = (event.namespace, (), event.client, self._host, self._incarnation, version)
+        empty = messages.Publish(*fields, EMPTY)
+        rows = (
+            (nodes, at, pack(sign(event.key, empty, at, nodes, body), body))
+            for at, (nodes, body, _) in enumerate(event.publications, start=number)
         )
-        return replace(message, tag=sign(event.key, message)) if event.key else message
+        contexts = ((row, each.trace) for row, each in enumerate(event.publications) if each.trace)
+        return messages.Publish(*fields, Batch.of(rows, pack_traces(contexts)))
+
+
+def _fitting(publications: Sequence[Publication], most: int) -> int:
+    """How many of them one message holds; one at least."""
+    size = 0
+    for count, each in enumerate(publications[:most]):
+        size += len(each.body)
+        if size > _TOGETHER_BYTES and count:
+            return count
+    return min(most, len(publications))

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Sequence
-from dataclasses import replace
-
-import msgpack  # type: ignore[import-untyped]
 
 from routing.batch import Batch, Row
 from routing.messages import (
     Placed,
-    Publications,
     Publish,
     PublishAck,
-    PublishAcks,
+    PublishRefusal,
     RecoverReply,
     RecoverRequest,
     Refusal,
@@ -27,34 +23,17 @@ from routing.messages import (
     SequenceRequest,
 )
 from routing.payload import NUMBERS_MAX, pack
-from routing.publications import unbundle
+from routing.publications import Signed, sign, unpack
 from routing.store import Entry, Store
 from routing.trace import pack_traces
 
-_TAG_BYTES = 16
 #: A reply to a recovery is sent once it has so many bytes of payload, or has cost a look at so
 #: many entries: it must fit into a frame, and others wait meanwhile.
 _RECOVER_BYTES = 1 << 20
 _SCAN_MAX = 10_000
-#: Sampled publications whose trace contexts are kept.
+#: Sampled publications whose trace contexts are kept; and headers whose lowest nodes are.
 _TRACES_MAX = 10_000
-
-
-def sign(key: bytes, message: Publish) -> bytes:
-    """The tag that proves who published this; empty without a key."""
-    if not key:
-        return b""
-    signed = (
-        message.namespace,
-        message.publisher,
-        message.host,
-        message.incarnation,
-        message.number,
-        message.version,
-        message.nodes,
-        message.body,
-    )
-    return hmac.digest(key, msgpack.packb(signed), "sha256")[:_TAG_BYTES]
+_HEADERS_MAX = 50_000
 
 
 class RendezvousPoint:
@@ -65,26 +44,44 @@ class RendezvousPoint:
         self._recover_batch = recover_batch
         #: By position; a restart forgets them, which costs a trace its end and nothing else.
         self._traces: dict[int, bytes] = {}
+        #: The lowest nodes of headers, as long as the graph is at this version.
+        self._headers: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._headers_version = 0
 
     # -- publications --------------------------------------------------------------------
 
-    def publish(self, message: Publish) -> tuple[PublishAck, Entry | None]:
-        """Accept a publication once; the entry is there only the first time."""
+    def publish(self, message: Publish) -> tuple[list[PublishAck | PublishRefusal], list[Entry]]:
+        """Accept publications, each once: the answers, and the entries that are new."""
+        placed: list[Placed] = []
+        answers: list[PublishAck | PublishRefusal] = []
+        entries: list[Entry] = []
+        store, incarnation = self.store, message.incarnation
         source = (message.publisher, message.host)
-        position = self.store.settled(source, message.incarnation, message.number)
-        if position is not None:
-            return _ack(message, position), None
-        code, refusal = self._refusal(message)
-        if code:
-            return _ack(message, 0, refusal, code), None
-        lowest = tuple(sorted(self.store.graph.low(message.nodes)))
-        numbers = [(node, self.store.numbers.get(node, 0) + 1) for node in lowest]
-        payload = pack(numbers, message.body)
-        entry = self.store.append(source, message.incarnation, message.number, lowest, payload)
-        if message.trace:
-            entry = replace(entry, trace=message.trace)
+        to = (message.namespace, message.path, message.publisher, incarnation)
+        # All are taken apart before any is accepted: one that is malformed changes nothing.
+        for each in list(unpack(message)):
+            position = store.settled(source, incarnation, each.number)
+            if position is None:
+                code, reason = self._refusal(message, each)
+                if code:
+                    answers.append(PublishRefusal(*to, each.number, reason, code))
+                    continue
+                entries.append(self._append(source, incarnation, each))
+                position = store.last
+            _place(placed, each.number, position)
+        if placed:
+            answers.append(PublishAck(*to, tuple(placed)))
+        return answers, entries
+
+    def _append(self, source: tuple[str, str], incarnation: int, each: Signed) -> Entry:
+        store, lowest = self.store, self._headers[each.nodes]
+        numbers = [(node, store.numbers.get(node, 0) + 1) for node in lowest]
+        payload = pack(numbers, each.body)
+        entry = store.append(source, incarnation, each.number, lowest, payload)
+        if each.trace:
+            entry = entry._replace(trace=each.trace)
             self._remember(entry)
-        return _ack(message, entry.position), entry
+        return entry
 
     def _remember(self, entry: Entry) -> None:
         """Keep the context of a sampled publication, for whoever loses and recovers it."""
@@ -92,46 +89,34 @@ class RendezvousPoint:
         if len(self._traces) > _TRACES_MAX:
             del self._traces[next(iter(self._traces))]
 
-    def publish_all(
-        self, message: Publications
-    ) -> tuple[list[PublishAck | PublishAcks], list[Entry]]:
-        """Accept many, one by one: one answer for all that are in the log, one for each refusal."""
-        placed: list[Placed] = []
-        answers: list[PublishAck | PublishAcks] = []
-        entries: list[Entry] = []
-        # All are taken apart before any is accepted: one that is malformed changes nothing.
-        for each in list(unbundle(message)):
-            ack, entry = self.publish(each)
-            if ack.code:
-                answers.append(ack)
-            else:
-                placed.append(Placed(ack.number, ack.position))
-            if entry is not None:
-                entries.append(entry)
-        if placed:
-            one = message
-            answers.append(
-                PublishAcks(one.namespace, one.path, one.publisher, one.incarnation, tuple(placed))
-            )
-        return answers, entries
-
-    def _refusal(self, message: Publish) -> tuple[Refusal, str]:
+    def _refusal(self, message: Publish, each: Signed) -> tuple[Refusal, str]:
         """Why a publication cannot be accepted, for programs and for people."""
         store = self.store
         if store.access is not None:
             key = store.access.get(message.publisher)
-            if not key or not hmac.compare_digest(sign(key, message), message.tag):
+            tag = sign(key or b"", message, each.number, each.nodes, each.body)
+            if not key or not hmac.compare_digest(tag, each.tag):
                 reason = f"publisher {message.publisher!r} is not on the access list"
                 return Refusal.NO_ACCESS, reason
-        unknown = [node for node in message.nodes if node not in store.graph]
-        if unknown:
-            return Refusal.UNKNOWN_NODE, f"node {min(unknown)} is not in the content graph"
         if 0 <= message.version < store.inserted:
             old, new = message.version, store.inserted
             return Refusal.OLD_VERSION, f"the nodes come from graph version {old}, older than {new}"
-        if len(message.nodes) > NUMBERS_MAX:
-            reason = f"{len(message.nodes)} nodes are more than a header can hold"
-            return Refusal.TOO_MANY_NODES, reason
+        return self._bad_header(each.nodes)
+
+    def _bad_header(self, nodes: tuple[int, ...]) -> tuple[Refusal, str]:
+        """What is wrong with a header; the lowest nodes of a right one are kept."""
+        graph, headers = self.store.graph, self._headers
+        if self._headers_version != self.store.version or len(headers) >= _HEADERS_MAX:
+            headers.clear()
+            self._headers_version = self.store.version
+        if nodes in headers:
+            return Refusal.NONE, ""
+        unknown = [node for node in nodes if node not in graph]
+        if unknown:
+            return Refusal.UNKNOWN_NODE, f"node {min(unknown)} is not in the content graph"
+        if len(nodes) > NUMBERS_MAX:
+            return Refusal.TOO_MANY_NODES, f"{len(nodes)} nodes are more than a header can hold"
+        headers[nodes] = tuple(sorted(graph.low(nodes)))
         return Refusal.NONE, ""
 
     # -- loss detection and recovery -----------------------------------------------------
@@ -178,16 +163,11 @@ class RendezvousPoint:
         return pack_traces((row, context) for row, context in found if context is not None)
 
 
-def _ack(
-    message: Publish, position: int, refusal: str = "", code: Refusal = Refusal.NONE
-) -> PublishAck:
-    return PublishAck(
-        message.namespace,
-        message.path,
-        message.publisher,
-        message.incarnation,
-        message.number,
-        position,
-        refusal,
-        code,
-    )
+def _place(placed: list[Placed], number: int, position: int) -> None:
+    """Add a publication to those before it, in their run where it follows them."""
+    if placed:
+        last = placed[-1]
+        if (number, position) == (last.number + last.length, last.position + last.length):
+            placed[-1] = last._replace(length=last.length + 1)
+            return
+    placed.append(Placed(number, position))

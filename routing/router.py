@@ -187,11 +187,11 @@ class TreeRouter(Router):
                     self.namespace(message.namespace).receive_up(src, message, now)
             case messages.SequenceRequest() | messages.RecoverRequest():
                 self._request(src, message, now)
-            case messages.Publish() | messages.Publications():
+            case messages.Publish():
                 self._request(src, message, now)
             case messages.SequenceReply() | messages.RecoverReply():
                 self._reply(message, now)
-            case messages.PublishAck() | messages.PublishAcks():
+            case messages.PublishAck() | messages.PublishRefusal():
                 self._reply(message, now)
             case _:
                 if message.namespace in self._spaces:
@@ -237,17 +237,12 @@ class TreeRouter(Router):
         """At the rendezvous point: a publication is acknowledged before it is sent on."""
         assert self._rendezvous is not None
         if isinstance(message, messages.Publish):
-            ack, entry = self._rendezvous.publish(message)
-            self._reply_to(src, ack, now)
-            if entry is not None:
-                self.namespace(self.address).publish([entry], now)
-        elif isinstance(message, messages.Publications):
             try:
-                acks, entries = self._rendezvous.publish_all(message)
+                answers, entries = self._rendezvous.publish(message)
             except ProtocolError as error:
                 self._emit(Report("bad-publications", {"src": src, "reason": str(error)}))
                 return
-            for each in acks:
+            for each in answers:
                 self._reply_to(src, each, now)
             if entries:
                 self.namespace(self.address).publish(entries, now)
@@ -266,7 +261,7 @@ class TreeRouter(Router):
         """Pass a reply on, or take it in at the end of its path."""
         if reply.path:
             self._emit(Send(reply.path[-1], replace(reply, path=reply.path[:-1])))
-        elif isinstance(reply, messages.PublishAck | messages.PublishAcks):
+        elif isinstance(reply, messages.PublishAck | messages.PublishRefusal):
             self._publisher(reply.namespace).answered(reply, now)
         elif reply.namespace in self._spaces:
             self._take(self._spaces[reply.namespace], reply, now)

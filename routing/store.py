@@ -7,8 +7,11 @@ One that lives on disk has the same methods and the same answers.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
 
 from routing.content_graph import ContentGraph, NodeId, check_node
 from routing.errors import ProtocolError
@@ -16,9 +19,12 @@ from routing.errors import ProtocolError
 Source = tuple[str, str]
 """(publisher, host): whoever numbers publications."""
 
+SOURCES_MAX = 100_000
+"""Sources whose latest publications are remembered. Beyond that, those that were silent for longest
+are forgotten: if one of them repeats a publication after so long, it is published again."""
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+
+class Entry(NamedTuple):
     """One publication in the log."""
 
     position: int
@@ -30,14 +36,47 @@ class Entry:
 
 @dataclass(slots=True)
 class Settled:
-    """Positions of a source's latest publications, of its newest life."""
+    """Positions of a source's latest publications, of its newest life.
+
+    In runs (number, position, count) of numbers and positions that follow each other, in the
+    order of their numbers.
+    """
 
     incarnation: int
-    positions: dict[int, int]
-    newest: int = field(init=False)
+    runs: list[tuple[int, int, int]]
+    #: The greatest number, and the greatest position.
+    newest: int = 0
+    last: int = 0
 
     def __post_init__(self) -> None:
-        self.newest = max(self.positions, default=0)
+        if self.runs:
+            number, _, count = self.runs[-1]
+            self.newest = number + count - 1
+            self.last = max(position + count - 1 for _, position, count in self.runs)
+
+    def position(self, number: int) -> int | None:
+        """The position of a number."""
+        at = bisect_right(self.runs, (number, inf)) - 1
+        if at >= 0:
+            first, position, count = self.runs[at]
+            if number < first + count:
+                return position + number - first
+        return None
+
+    def add(self, number: int, position: int, window: int) -> None:
+        """Remember a number that is new; those before the window are not asked for any more."""
+        runs = self.runs
+        if runs and number > self.newest:
+            first, start, count = runs[-1]
+            if (number, position) == (first + count, start + count):
+                runs[-1] = (first, start, count + 1)
+            else:
+                runs.append((number, position, 1))
+        else:
+            insort(runs, (number, position, 1))
+        self.newest, self.last = max(self.newest, number), position
+        while runs[0][0] + runs[0][2] <= self.newest - window + 1:
+            del runs[0]
 
 
 class Log:
@@ -102,6 +141,7 @@ class Store:
         self._age_max = age_max
         self._window = window
         self._log = Log()
+        #: Whoever published last comes last.
         self._settled: dict[Source, Settled] = {}
         #: Removed nodes that entries of the log may name: their parents, and the last position.
         self._retired: set[NodeId] = set()
@@ -153,9 +193,9 @@ class Store:
             return None
         if incarnation < known.incarnation:
             return 0
-        if number in known.positions:
-            return known.positions[number]
-        return 0 if number <= known.newest - self._window else None
+        if number <= known.newest - self._window:
+            return 0
+        return known.position(number)
 
     def append(
         self,
@@ -205,14 +245,17 @@ class Store:
         """Let go of whatever the store lives in; what was not committed is given up."""
 
     def _settle(self, source: Source, incarnation: int, number: int) -> None:
-        known = self._settled.get(source)
+        known = self._settled.pop(source, None)
         if known is None or incarnation > known.incarnation:
-            known = self._settled[source] = Settled(incarnation, {})
-        known.positions[number] = self.last
-        known.newest = max(known.newest, number)
-        if len(known.positions) > 2 * self._window:
-            oldest = known.newest - self._window
-            known.positions = {n: p for n, p in known.positions.items() if n > oldest}
+            known = Settled(incarnation, [])
+        known.add(number, self.last, self._window)
+        self._settled[source] = known
+        if len(self._settled) > SOURCES_MAX:
+            self._forget_source(next(iter(self._settled)))
+
+    def _forget_source(self, source: Source) -> None:
+        """Whoever has been silent for longest while very many others published."""
+        del self._settled[source]
 
     def _trim(self) -> None:
         limit = self._bytes_max

@@ -163,10 +163,10 @@ def _pack_placed(placed: Sequence[Placed]) -> bytes:
 
 def _placed(value: Any) -> tuple[Placed, ...]:
     column = _bytes(value)
-    if len(column) % 16:
+    if len(column) % 24:
         raise ProtocolError(f"{len(column)} bytes hold no whole number of placed publications")
     words = memoryview(column).cast("Q").tolist()
-    return tuple(map(Placed, words[::2], words[1::2]))
+    return tuple(map(Placed, words[::3], words[1::3], words[2::3]))
 
 
 def _pack_batch(batch: Batch) -> tuple[bytes, ...]:
@@ -243,8 +243,7 @@ _CODES: dict[int, type[Message]] = {
     13: messages.RecoverReply,
     14: messages.Publish,
     15: messages.PublishAck,
-    16: messages.Publications,
-    17: messages.PublishAcks,
+    16: messages.PublishRefusal,
 }
 _BY_CODE = {code: _form(code, cls) for code, cls in _CODES.items()}
 _BY_TYPE = {form.cls: form for form in _BY_CODE.values()}

@@ -17,6 +17,7 @@ from routing.api import (
     Deliver,
     Effect,
     InsertNode,
+    Publication,
     Publish,
     Refused,
     RemoveNode,
@@ -82,7 +83,8 @@ class World:
         nodes = self.lowest(namespace, item, store.graph)
         self.oracle.published(body, namespace, item, self.network.now)
         self._tickets[client, self._count] = body
-        event = Publish(client, namespace, nodes, body, self._count, key, store.version)
+        said = (Publication(nodes, body),)
+        event = Publish(client, namespace, said, self._count, key, store.version)
         self.network.event(self._hosts[client], event)
         return body
 

@@ -27,7 +27,6 @@ from routing.messages import (
     GraphSetup,
     Message,
     Notify,
-    Publications,
     Publish,
     RecoverReply,
     Reject,
@@ -45,14 +44,13 @@ RECENT_MAX = 4096
 #: Subscribers that a delivery names; the rest are counted.
 _NAMED_MAX = 16
 
-_BATCHED = (Notify, Publications, RecoverReply)
+_BATCHED = (Notify, Publish, RecoverReply)
 _CAUSAL = (
     *(SequenceRequest, SequenceReply, Subscribe, Resubscribe, GraphSetup),
     *(Reject, Unsubscribe, UnsubscribeAck),
 )
 _OPERATIONS: dict[type, str] = {
     Publish: "submit",
-    Publications: "submit",
     Notify: "forward",
     RecoverReply: "recover",
     SequenceRequest: "ask numbers",
@@ -147,15 +145,15 @@ class Tracer:
         renewed: dict[bytes, bytes] = {}
         for effect in effects:
             message = effect.message if isinstance(effect, Send) else None
-            if isinstance(message, Publish) and message.trace:
-                renewed[message.trace] = self._repeat(message)
+            if isinstance(message, Publish):
+                for context in contexts_of(message).values():
+                    renewed[context] = self._repeat(message.namespace, context)
         return [self._renew(effect, renewed, b"") for effect in effects] if renewed else effects
 
-    def _repeat(self, message: Publish) -> bytes:
-        context = new_child(message.trace)
+    def _repeat(self, namespace: str, old: bytes) -> bytes:
+        context = new_child(old)
         about = {"messaging.f3.hop": hop_of(context)}
-        made = (context, message.trace, "repeat", message.namespace, time.time_ns(), about)
-        self._works.append(_Work(*made))
+        self._works.append(_Work(context, old, "repeat", namespace, time.time_ns(), about))
         return context
 
     def _renew(self, effect: Effect, renewed: dict[bytes, bytes], cause: bytes) -> Effect:
@@ -227,9 +225,7 @@ def _renewed(message: Message, renewed: dict[bytes, bytes], cause: bytes) -> Mes
             return message
         traces = replace_traces(message.batch.traces, renewed)
         return replace(message, batch=replace(message.batch, traces=traces))
-    if isinstance(message, Publish):
-        context = renewed.get(message.trace, message.trace)
-    elif isinstance(message, _CAUSAL):
+    if isinstance(message, _CAUSAL):
         context = renewed.get(message.trace, cause or message.trace)
     else:
         return message
@@ -243,8 +239,8 @@ def _about(message: Message, row: int, context: bytes) -> dict[str, Any]:
         offsets = unpack_u32(message.batch.header_offsets)
         about["messaging.batch.message_count"] = len(message.batch)
         about["messaging.f3.header_size"] = offsets[row + 1] - offsets[row]
-        if not isinstance(message, Publications):
+        if not isinstance(message, Publish):
             about["messaging.f3.position"] = message.batch.position(row)
-    elif isinstance(message, Publish | Subscribe | Unsubscribe):
+    elif isinstance(message, Subscribe | Unsubscribe):
         about["messaging.f3.header_size"] = len(message.nodes)
     return about

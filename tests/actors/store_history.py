@@ -69,7 +69,7 @@ def _insert(store: Store, rng: random.Random, seen: Counter[str]) -> None:
 def _publish(store: Store, rng: random.Random, seen: Counter[str]) -> None:
     source = rng.choice(SOURCES)
     known = store._settled.get(source)
-    incarnation, newest = (1, 0) if known is None else (known.incarnation, max(known.positions))
+    incarnation, newest = (1, 0) if known is None else (known.incarnation, known.newest)
     incarnation = max(1, incarnation + rng.choice((0,) * 20 + (1, -1)))
     number = max(1, newest + rng.choice((1, 1, 1, 1, 2, 0, -1, -9, -20)))
     position = store.settled(source, incarnation, number)

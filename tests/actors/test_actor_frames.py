@@ -10,8 +10,7 @@ from actors import frames
 from actors.frames import FRAME_BYTES, FRAME_BYTES_MAX, Outbox, messages_of, pack_frame, queued_at
 from routing.batch import Batch
 from routing.errors import ProtocolError
-from routing.messages import Hello, Notify, Publications, Publish, PublishAck, Reject
-from routing.publications import unbundle
+from routing.messages import Hello, Notify, Placed, PublishAck, Reject
 
 SESSION = (7, 1)
 
@@ -33,50 +32,12 @@ def test_notifications_that_follow_each_other_travel_as_one():
     outbox = Outbox(1 << 20, 1000)
     for n in range(1, 11):
         assert outbox.put(notify(n, 100 + n), 1)
-        assert outbox.put(PublishAck("r0", (), "p", 7, n, n), 1)
+        assert outbox.put(PublishAck("r0", (), "p", 7, (Placed(n, n),)), 1)
     (joined, *acks) = drain(outbox)
     assert joined.number == 1
     expected = [notify(n, 100 + n).batch for n in range(1, 11)]
     assert list(joined.batch.rows()) == [row for batch in expected for row in batch.rows()]
-    assert [ack.number for ack in acks] == list(range(1, 11))
-
-
-def publication(number: int, **fields: object) -> Publish:
-    named = {"publisher": "p", "host": "h", "incarnation": 7, "version": -1, "tag": b"t" * 16}
-    values = {**named, "nodes": (1, number), "body": b"%d" % number, **fields}
-    return Publish(namespace="r0", path=("x", "y"), number=number, **values)
-
-
-def test_publications_that_follow_each_other_travel_as_one_and_come_apart_again():
-    outbox = Outbox(1 << 20, 1000)
-    sent = [publication(n, tag=b"" if n % 2 else b"t" * 16) for n in (1, 2, 3, 7)]
-    for message in sent:
-        outbox.put(message, 1)
-    (joined,) = drain(outbox)
-    assert isinstance(joined, Publications)
-    assert list(unbundle(joined)) == sent
-
-
-def test_publications_that_do_not_belong_together_stay_apart():
-    others = [
-        publication(2, publisher="q"),
-        publication(2, host="i"),
-        publication(2, incarnation=8),
-        publication(2, version=3),
-        publication(1),
-    ]
-    for other in others:
-        outbox = Outbox(1 << 20, 1000)
-        outbox.put(publication(1), 1)
-        outbox.put(other, 1)
-        assert drain(outbox) == [publication(1), other]
-
-
-def test_a_bundle_of_garbage_is_a_protocol_error():
-    for payload in (b"", b"\x05abc"):
-        bad = Publications("r0", (), "p", "h", 7, -1, Batch.of([((1,), 1, payload)]))
-        with pytest.raises(ProtocolError, match="publication 1 of 'p' is cut off"):
-            list(unbundle(bad))
+    assert [ack.placed[0].number for ack in acks] == list(range(1, 11))
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,9 @@ def test_real_feeds_reach_the_right_subscribers():
     network.settle()
     for number, item in enumerate(items):
         nodes, version = preprocessor.notification(item)
-        event = api.Publish("reader", "rp", nodes, b"%d" % number, number, b"", version)
+        event = api.Publish(
+            "reader", "rp", (api.Publication(nodes, b"%d" % number),), number, b"", version
+        )
         network.event("h3", event)
         network.run(network.now + 0.01)
     network.settle()

@@ -165,7 +165,9 @@ class World:
     ) -> None:
         self.oracle.published(body, self.root, item, self.network.now)
         stated = version if self.versions else None
-        event = api.Publish("publisher", self.root, nodes, body, ticket, b"", stated)
+        event = api.Publish(
+            "publisher", self.root, (api.Publication(nodes, body),), ticket, b"", stated
+        )
         self.network.event(host, event)
 
     def remove(self) -> None:

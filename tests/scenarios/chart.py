@@ -16,6 +16,7 @@ from routing.api import (
     Confirmed,
     Deliver,
     Effect,
+    Publication,
     Publish,
     Refused,
     Report,
@@ -143,7 +144,9 @@ class Chart:
     def publish(self, nodes: Iterable[int], body: str = "news") -> Chart:
         """The source, at the rendezvous point, sends a notification with these lowest nodes."""
         self._tickets += 1
-        event = Publish("source", self.root, tuple(nodes), body.encode(), self._tickets)
+        event = Publish(
+            "source", self.root, (Publication(tuple(nodes), body.encode()),), self._tickets
+        )
         self.network.event(self.root, event)
         self.run()
         return self

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from routing import messages
-from routing.api import InsertNode, ProtocolError, Publish, RemoveNode, Subscribe, Unsubscribe
+from routing.api import (
+    InsertNode,
+    ProtocolError,
+    Publication,
+    Publish,
+    RemoveNode,
+    Subscribe,
+    Unsubscribe,
+)
 from sim.network import Network
 from tests.scenarios.chart import Chart
 
@@ -65,7 +73,7 @@ def test_lost_publications_are_repeated_and_published_once(kind: type) -> None:
     chart = Chart("A-B B-F", GRAPH).subscribe("F:1")
     way = ("B", "A") if kind is messages.Publish else ("A", "B")
     lose_next(chart.network, *way, kind)
-    chart.network.event("F", Publish("me", "A", (1,), b"once", 1))
+    chart.network.event("F", Publish("me", "A", (Publication((1,), b"once"),), 1))
     chart.run(10.0)
     assert chart.delivered() == {"F": ["once"]}
     assert chart.store.last == 1
@@ -175,7 +183,10 @@ def test_subscriptions_follow_when_the_tree_changes() -> None:
     ("event", "reason"),
     [
         (Subscribe("me", "nowhere", 1), "unknown namespace 'nowhere' (known here: A)"),
-        (Publish("me", "nowhere", (1,), b""), "unknown namespace 'nowhere' (known here: A)"),
+        (
+            Publish("me", "nowhere", (Publication((1,), b""),)),
+            "unknown namespace 'nowhere' (known here: A)",
+        ),
         (Unsubscribe("me", "A", 3), "'me' has no subscription to node 3 of 'A'"),
         (Subscribe("me", "A", -1), "-1 is no node identifier"),
         (InsertNode(8, (), ()), "'F' is no rendezvous point and has no graph"),

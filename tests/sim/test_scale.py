@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from routing.api import Address, Config, Deliver, Effect, Publish, Send, Subscribe
+from routing.api import Address, Config, Deliver, Effect, Publication, Publish, Send, Subscribe
 from routing.registry import protocol
 from routing.store import Store
 from routing.wire import encode
@@ -82,7 +82,7 @@ def test_1200_routers_deliver_exactly_what_brute_force_says() -> None:
     net.run(net.now + 10.0)
     games = {b"game %d" % n: rng.randint(1, 30) for n in range(10)}
     for number, (body, team) in enumerate(games.items()):
-        net.event(root, Publish("source", root, (team,), body, number))
+        net.event(root, Publish("source", root, (Publication((team,), body),), number))
     net.run(net.now + 10.0)
     due = {(r, b): 1 for r, n in wishes.items() for b, team in games.items() if n in (0, team)}
     assert received == due

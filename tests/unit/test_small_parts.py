@@ -15,9 +15,10 @@ from routing.digest import NodeSet
 from routing.errors import ProtocolError
 from routing.messages import Refusal
 from routing.payload import pack, unpack
-from routing.publications import bundle
+from routing.publications import pack as pack_publication
+from routing.publications import sign
 from routing.registry import protocol, protocols, register
-from routing.rendezvous import RendezvousPoint, sign
+from routing.rendezvous import RendezvousPoint
 from routing.store import Store
 
 
@@ -78,9 +79,26 @@ def test_selecting_rows(payloads: list[bytes], data: st.DataObject) -> None:
 # -- the store and the rendezvous point ----------------------------------------------------------
 
 
+def publications(
+    *some: tuple[int, tuple[int, ...]], key: bytes = b"", **fields: object
+) -> messages.Publish:
+    """A message of (number, nodes) each, with the same body."""
+    values = {"publisher": "p", "host": "h", "incarnation": 1, "version": -1} | fields
+    message = messages.Publish(namespace="n", path=(), batch=EMPTY, **values)  # type: ignore[arg-type]
+    tags = [sign(key, message, number, nodes, b"b") for number, nodes in some]
+    rows = [(n, at, pack_publication(t, b"b")) for (at, n), t in zip(some, tags, strict=True)]
+    return replace(message, batch=Batch.of(rows))
+
+
 def publication(number: int, nodes: tuple[int, ...] = (1,), **fields: object) -> messages.Publish:
-    values = {"publisher": "p", "host": "h", "incarnation": 1, "version": -1, "tag": b""} | fields
-    return messages.Publish(namespace="n", path=(), number=number, nodes=nodes, body=b"b", **values)  # type: ignore[arg-type]
+    return publications((number, nodes), **fields)  # type: ignore[arg-type]
+
+
+def position(rendezvous: RendezvousPoint, message: messages.Publish) -> int:
+    """Where the one publication of a message is in the log."""
+    (answer,), _ = rendezvous.publish(message)
+    assert isinstance(answer, messages.PublishAck)
+    return answer.placed[0].position
 
 
 def point(**options: object) -> RendezvousPoint:
@@ -92,22 +110,47 @@ def point(**options: object) -> RendezvousPoint:
 
 def test_a_publication_is_taken_once_however_often_it_comes() -> None:
     rendezvous = point()
-    first, entry = rendezvous.publish(publication(1))
-    again, nothing = rendezvous.publish(publication(1))
-    assert entry is not None
-    assert nothing is None
-    assert (first.position, again.position) == (1, 1)
-    assert rendezvous.publish(publication(2))[0].position == 2
-    assert rendezvous.publish(publication(1, incarnation=2))[0].position == 3
-    assert rendezvous.publish(publication(9))[1] is None, "an earlier life is over"
+    assert len(rendezvous.publish(publication(1))[1]) == 1
+    assert not rendezvous.publish(publication(1))[1]
+    assert position(rendezvous, publication(1)) == 1
+    assert position(rendezvous, publication(2)) == 2
+    assert position(rendezvous, publication(1, incarnation=2)) == 3
+    assert not rendezvous.publish(publication(9))[1], "an earlier life is over"
 
 
 def test_a_number_far_behind_was_settled_long_ago() -> None:
     rendezvous = point(window=4)
     for number in range(1, 20):
-        assert rendezvous.publish(publication(number))[1] is not None
-    assert rendezvous.publish(publication(3))[1] is None
+        assert rendezvous.publish(publication(number))[1]
+    assert not rendezvous.publish(publication(3))[1]
     assert rendezvous.store.last == 19
+
+
+@given(st.lists(st.integers(1, 40), max_size=60), st.integers(1, 12))
+def test_positions_of_a_source_in_any_order_of_its_numbers(numbers: list[int], window: int) -> None:
+    store = Store(window=window)
+    store.insert_node(1, (), ())
+    positions: dict[int, int] = {}
+    for number in numbers:
+        newest = max(positions, default=0)
+        expected = 0 if number <= newest - window else positions.get(number)
+        assert store.settled(("p", "h"), 1, number) == expected
+        if expected is None:
+            positions[number] = store.append(("p", "h"), 1, number, (1,), b"").position
+            # Somebody else publishes in between, now and then.
+            if number % 3 == 0:
+                store.append(("q", "h"), 1, store.last + 1, (1,), b"")
+    runs = store._settled[("p", "h")].runs if numbers else []
+    assert len(runs) <= window + 1
+
+
+def test_sources_that_were_silent_for_longest_are_forgotten(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("routing.store.SOURCES_MAX", 3)
+    rendezvous = point()
+    for host in ("a", "b", "c", "a", "d"):
+        assert rendezvous.publish(publication(rendezvous.store.last + 1, host=host))[1]
+    assert set(rendezvous.store._settled) == {("p", "a"), ("p", "c"), ("p", "d")}
+    assert not rendezvous.publish(publication(1, host="a"))[1], "still known"
 
 
 @pytest.mark.parametrize(
@@ -120,27 +163,39 @@ def test_a_number_far_behind_was_settled_long_ago() -> None:
 )
 def test_refusals(message: messages.Publish, code: Refusal, reason: str) -> None:
     rendezvous = point()
-    ack, entry = rendezvous.publish(message)
-    assert entry is None
-    assert ack.code == code
-    assert reason in ack.refusal
+    (answer,), entries = rendezvous.publish(message)
+    assert not entries
+    assert isinstance(answer, messages.PublishRefusal)
+    assert answer.code == code
+    assert reason in answer.reason
     assert rendezvous.store.last == 0
 
 
 def test_publishers_must_be_on_the_access_list() -> None:
     """Kulik 2004, section 6.1: an access list, and sources that prove who they are."""
     rendezvous = point(access={"p": b"secret"})
+    good = publication(1, key=b"secret")
     for message in (
         publication(1),
-        publication(1, tag=sign(b"guessed", publication(1))),
-        publication(2, tag=sign(b"secret", publication(1))),
-        publication(1, publisher="q", tag=sign(b"secret", publication(1, publisher="q"))),
+        publication(1, key=b"guessed"),
+        replace(good, batch=replace(good.batch, positions=(2).to_bytes(8, "little"))),
+        replace(good, batch=replace(good.batch, nodes=(2).to_bytes(4, "little"))),
+        replace(good, version=5),
+        publication(1, publisher="q", key=b"secret"),
     ):
-        ack, _ = rendezvous.publish(message)
-        assert ack.code == Refusal.NO_ACCESS
-        assert "is not on the access list" in ack.refusal
-    signed = publication(1, tag=sign(b"secret", publication(1)))
-    assert rendezvous.publish(signed)[1] is not None
+        (answer,), _ = rendezvous.publish(message)
+        assert isinstance(answer, messages.PublishRefusal)
+        assert answer.code == Refusal.NO_ACCESS
+        assert "is not on the access list" in answer.reason
+    assert rendezvous.publish(good)[1]
+
+
+def test_headers_are_looked_at_again_when_the_graph_has_changed() -> None:
+    rendezvous = point()
+    assert rendezvous.publish(publication(1, (1, 2)))[1][0].nodes == (2,)
+    rendezvous.store.remove_node(2)
+    assert not rendezvous.publish(publication(2, (1, 2)))[1]
+    assert rendezvous.publish(publication(3, (1,)))[1][0].nodes == (1,)
 
 
 def test_sequence_numbers_of_a_node_and_its_descendants() -> None:
@@ -193,21 +248,23 @@ def test_a_log_needs_room() -> None:
 
 def test_publications_in_one_message_are_taken_one_by_one() -> None:
     rendezvous = point()
-    several = [publication(1), publication(2, nodes=(7,)), publication(3, nodes=(2,))]
-    answers, entries = rendezvous.publish_all(bundle(several))
-    assert [entry.nodes for entry in entries] == [(1,), (2,)]
-    refusal, placed = answers
-    assert isinstance(refusal, messages.PublishAck)
-    assert (refusal.number, refusal.refusal) == (2, "node 7 is not in the content graph")
-    assert isinstance(placed, messages.PublishAcks)
-    assert placed.placed == ((1, 1), (3, 2))
+    several = publications((1, (1,)), (2, (7,)), (3, (2,)), (4, (1,)))
+    answers, entries = rendezvous.publish(several)
+    assert [entry.nodes for entry in entries] == [(1,), (2,), (1,)]
+    refusal, ack = answers
+    assert isinstance(refusal, messages.PublishRefusal)
+    assert (refusal.number, refusal.reason) == (2, "node 7 is not in the content graph")
+    assert isinstance(ack, messages.PublishAck)
+    assert ack.placed == ((1, 1, 1), (3, 2, 2))
 
 
-def test_a_malformed_publication_spoils_its_whole_message_and_changes_nothing() -> None:
+@pytest.mark.parametrize("payload", [b"", b"\x05abc"])
+def test_a_malformed_publication_spoils_its_whole_message_and_changes_nothing(
+    payload: bytes,
+) -> None:
     rendezvous = point()
-    good = bundle([publication(1), publication(2)])
-    rows = [(nodes, number, b"" if number == 2 else p) for nodes, number, p in good.batch.rows()]
-    bad = replace(good, batch=Batch.of(rows))
+    good = publications((1, (1,)), (2, (1,)))
+    rows = [(nodes, at, payload if at == 2 else p) for nodes, at, p in good.batch.rows()]
     with pytest.raises(ProtocolError, match="publication 2 of 'p' is cut off"):
-        rendezvous.publish_all(bad)
+        rendezvous.publish(replace(good, batch=Batch.of(rows)))
     assert rendezvous.store.last == 0

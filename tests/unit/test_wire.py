@@ -46,7 +46,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "tuple[tuple[int, int], ...]": st.lists(
         st.tuples(u32, st.integers(0, 2**64 - 1)), max_size=3
     ).map(tuple),
-    "tuple[Placed, ...]": st.lists(pair.map(lambda p: Placed(*p)), max_size=3).map(tuple),
+    "tuple[Placed, ...]": st.lists(pair.map(lambda p: Placed(*p, p[0])), max_size=3).map(tuple),
     "Batch": batch,
 }
 
@@ -112,8 +112,8 @@ def test_damaged_messages_are_refused_or_well_formed(message: Message, rng: rand
         ([msgpack.packb([2, "n" * (TEXT_MAX + 1), [1, 2], 3, b""])], "expected a text of up to"),
         ([msgpack.packb([2, "n", [1], 3, b""])], "expected a pair"),
         ([msgpack.packb([10, "n", ["x"] * 65, 1, 2])], "no MessagePack"),
-        ([msgpack.packb([15, "n", [], "p", 1, 2, 0, "no", 5])], "expected the code of a refusal"),
-        ([msgpack.packb([15, "n", [], "p", 1, 2, 0, "no", True])], "expected the code of a"),
+        ([msgpack.packb([16, "n", [], "p", 1, 2, "no", 5])], "expected the code of a refusal"),
+        ([msgpack.packb([16, "n", [], "p", 1, 2, "no", True])], "expected the code of a"),
         ([msgpack.packb([10, "n", ["x"] * 64, 1, [[1]]])], "expected a whole number"),
         ([b"\xdd\xff\xff\xff\xff" * 12], "no MessagePack"),
         ([b"\x91" * 5000], "no MessagePack"),
