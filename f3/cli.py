@@ -8,6 +8,7 @@ from f3.commands import (
     bench,
     bench_cluster,
     bench_preprocess,
+    bench_start,
     bench_store,
     bench_table,
     bench_trace,
@@ -32,6 +33,7 @@ bench.app.command("store")(bench_store.store)
 bench.app.command("preprocess")(bench_preprocess.preprocess)
 bench.app.command("chain")(bench_cluster.chain)
 bench.app.command("fanout")(bench_cluster.fanout)
+bench.app.command("start")(bench_start.start)
 bench.app.command("trace")(bench_trace.trace)
 app.command()(demo.demo)
 app.command()(simulate)

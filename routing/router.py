@@ -140,7 +140,7 @@ class TreeRouter(Router):
         self._route_to(namespace)
         space = self.namespace(namespace)
         if space.end.unsubscribe(client, node):
-            space.unsubscribe(LOCAL, space.table.identifier(node, self.address))
+            space.unsubscribe(space.table.identifier(node, self.address))
 
     def _change_graph(self, event: InsertNode | RemoveNode) -> None:
         if self._rendezvous is None:
@@ -153,7 +153,7 @@ class TreeRouter(Router):
                     f"node {event.node} was placed in graph version {event.version}; "
                     f"the graph is at {store.version}"
                 )
-            if space.table.fixed_graph and (space.nodes or store.last):
+            if space.table.fixed_graph and (space.nodes.states or store.last):
                 raise ProtocolError(
                     f"node {event.node} comes too late: this protocol's graph must be complete "
                     "before the first subscription"
@@ -277,7 +277,7 @@ class TreeRouter(Router):
             return
         node = space.end.sequenced(reply)
         if node is not None:
-            space.subscribe(LOCAL, space.table.identifier(node, self.address), marked=True)
+            space.subscribe(space.table.identifier(node, self.address))
 
     # -- small things --------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from routing.api import Address
 from routing.digest import NodeSet
 from routing.messages import UNKNOWN, Session, Setup
+from routing.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,23 @@ class Told:
 Answer = Setup | Released | Rejected | Told
 
 
+class Stream:
+    """The notifications from the rendezvous point: without a break in (since, mark], and nothing
+    seen beyond upper. At the rendezvous point itself everything in its store has been seen."""
+
+    __slots__ = ("_store", "mark", "since", "upper")
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self.since, self.mark, self.upper = 0, UNKNOWN, 0
+
+    def now(self) -> tuple[int, int, int]:
+        """(since, mark, upper): see messages.ResubscribeAck."""
+        if self._store is not None:
+            return 0, self._store.last, self._store.last
+        return self.since, self.mark, self.upper
+
+
 @dataclass(slots=True)
 class Upstream:
     """The session with the next hop towards the rendezvous point."""
@@ -64,8 +82,6 @@ class Upstream:
     interrupted: bool = False
     heard: float = 0.0
     refresh_at: float | None = None
-    #: What the neighbour should hold for this router: asked for or set up, and not given up.
-    wanted: NodeSet = field(default_factory=NodeSet)
 
     def open(self, closing: list[int], now: float) -> Session:
         """Begin a new session."""

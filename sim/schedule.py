@@ -18,7 +18,7 @@ from itertools import combinations
 from routing.api import Address, Config, Router
 from routing.content_graph import NodeId
 from routing.messages import Message
-from routing.namespace import Phase
+from routing.nodes import Phase
 from routing.router import TreeRouter
 from routing.store import Store
 from sim.network import Link, Network
@@ -327,7 +327,7 @@ class _Schedule:
             return
         self._reach("crash of a rendezvous point" if address in self.roots else "crash")
         for namespace in self.roots:
-            states = router.namespace(namespace).nodes.values()
+            states = router.namespace(namespace).nodes.states.values()
             if any(state.phase is Phase.PENDING for state in states):
                 self._reach("crash with subscriptions pending")
         self.network.crash(address, noticed=self.rng.random() < 0.5)

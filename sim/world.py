@@ -27,7 +27,7 @@ from routing.api import (
     Unsubscribe,
 )
 from routing.content_graph import NodeId
-from routing.namespace import Phase
+from routing.nodes import Phase
 from routing.router import TreeRouter
 from sim.network import Network
 from sim.oracle import Item, Oracle, ViolationError
@@ -175,7 +175,7 @@ class World:
     def _check_mirror(self, router: TreeRouter, namespace: Address) -> None:
         upstream = self.network.routers[router.view.next_hop[namespace]]
         assert isinstance(upstream, TreeRouter)
-        nodes = router.namespace(namespace).nodes
+        nodes = router.namespace(namespace).nodes.states
         phases = {state.phase for state in nodes.values()}
         above = upstream.namespace(namespace).table.subs(router.address)
         if phases - {Phase.ACTIVE} or set(nodes) != set(above):

@@ -229,7 +229,7 @@ def test_section_6_1_bogus_identifiers_leave_nothing_behind() -> None:
     chart.subscribe("F:999")
     assert chart.refused == {"F": "node 999 is not in the content graph"}
     for router in "ABCF":
-        assert chart.space(router).nodes == {}
+        assert chart.space(router).nodes.states == {}
         assert chart.edges(router) == ""
 
 

@@ -16,9 +16,8 @@ from routing import messages
 from routing.api import LOCAL
 from routing.content_graph import ContentGraph, NodeId
 from routing.messages import Setup
-from routing.namespace import Namespace, NodeState, Phase
+from routing.nodes import Nodes, NodeState, Phase
 from routing.protocols.minimal_graph import MinimalTable
-from routing.session import Downstream, Released
 from routing.table import LabelTable
 from sim.network import Network
 
@@ -139,11 +138,11 @@ def leave_a_hole(self: ContentGraph, node: NodeId) -> None:
 
 
 def ask_only_for_the_marked(original: Callable[..., None]) -> Callable[..., None]:
-    def subscribe(self: Namespace, neighbor: str, node: NodeId, marked: bool) -> None:
-        known, at_root = node in self.nodes, self.rendezvous is not None
+    def subscribe(self: Nodes, neighbor: str, node: NodeId, marked: bool) -> None:
+        known, at_root = node in self.states, self._stream._store is not None
         original(self, neighbor, node, marked)
-        if not known and neighbor == LOCAL and not at_root and node in self._requests:
-            self._requests.remove(node)  # a subscriber's own subscription carries no mark
+        if not known and neighbor == LOCAL and not at_root and node in self.requests:
+            self.requests.remove(node)  # a subscriber's own subscription carries no mark
 
     return subscribe
 
@@ -161,21 +160,21 @@ def data_overtakes_control(original: Callable[..., None]) -> Callable[..., None]
     return transmit
 
 
-def forget_at_once(self: Namespace, node: NodeId, state: NodeState) -> None:
+def forget_at_once(self: Nodes, node: NodeId, state: NodeState) -> None:
     """No waiting for an acknowledgement: the node is gone, headers on the wire or not."""
     self._lingering.discard(node)
-    self.up.wanted.discard(node)
-    self._releases.append(node)
-    self.table.remove(node)
-    del self.nodes[node]
+    self.wanted.discard(node)
+    self.releases.append(node)
+    self._table.remove(node)
+    del self.states[node]
 
 
 def reuse_without_asking(original: Callable[..., None]) -> Callable[..., None]:
-    def subscribe(self: Namespace, neighbor: str, node: NodeId, marked: bool) -> None:
-        state = self.nodes.get(node)
+    def subscribe(self: Nodes, neighbor: str, node: NodeId, marked: bool) -> None:
+        state = self.states.get(node)
         if state is not None and state.phase is Phase.CLOSING:
             state.phase = Phase.ACTIVE
-            self.up.wanted.add(node)
+            self.wanted.add(node)
         original(self, neighbor, node, marked)
 
     return subscribe
@@ -184,21 +183,13 @@ def reuse_without_asking(original: Callable[..., None]) -> Callable[..., None]:
 def drop_what_is_going(original: Callable[..., None]) -> Callable[..., None]:
     """A set-up that names a node which was given up: the name is left out."""
 
-    def set_up(self: Namespace, setup: Setup) -> None:
-        going = {n for n, state in self.nodes.items() if state.phase is Phase.CLOSING}
+    def set_up(self: Nodes, setup: Setup) -> None:
+        going = {n for n, state in self.states.items() if state.phase is Phase.CLOSING}
         parents = tuple(n for n in setup.parents if n not in going)
         children = tuple(n for n in setup.children if n not in going)
         original(self, Setup(setup.node, parents, children))
 
     return set_up
-
-
-def acknowledge_last(self: Namespace, down: Downstream, node: NodeId) -> None:
-    if node in down.held:
-        self.unsubscribe(down.neighbor, node)
-        for down_too in self._live():
-            self._flush_down(down_too)
-    down.answer(Released(node))
 
 
 MUTANTS = [
@@ -216,13 +207,13 @@ MUTANTS = [
     Mutant(8, "short cuts stay", ContentGraph, "insert", keep_short_cuts),
     Mutant(8, "linked one way", ContentGraph, "insert", link_one_way),
     Mutant(9, "removal leaves a hole", ContentGraph, "remove", leave_a_hole),
-    Mutant(10, "unmarked subscriptions stay here", Namespace, "subscribe",
-           ask_only_for_the_marked(Namespace.subscribe)),
+    Mutant(10, "unmarked subscriptions stay here", Nodes, "subscribe",
+           ask_only_for_the_marked(Nodes.subscribe)),
     Mutant(11, "data overtakes control", Network, "_transmit",
            data_overtakes_control(Network._transmit)),
-    Mutant(12, "no acknowledgement of unsubscription", Namespace, "_close", forget_at_once),
-    Mutant(13, "a node given up is reused", Namespace, "subscribe",
-           reuse_without_asking(Namespace.subscribe)),
-    Mutant(14, "names of nodes given up are left out", Namespace, "_set_up",
-           drop_what_is_going(Namespace._set_up)),
+    Mutant(12, "no acknowledgement of unsubscription", Nodes, "_close", forget_at_once),
+    Mutant(13, "a node given up is reused", Nodes, "subscribe",
+           reuse_without_asking(Nodes.subscribe)),
+    Mutant(14, "names of nodes given up are left out", Nodes, "set_up",
+           drop_what_is_going(Nodes.set_up)),
 ]  # fmt: skip
