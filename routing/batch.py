@@ -124,8 +124,11 @@ class Batch:
 
     def rows(self) -> Iterator[Row]:
         """Every notification as (header, position, payload)."""
-        for row, header in enumerate(self.headers()):
-            yield tuple(unpack_u32(header)), self.position(row), self.payload(row)
+        nodes, payloads = unpack_u32(self.nodes).tolist(), self.payloads
+        headers, offsets = unpack_u32(self.header_offsets), unpack_u32(self.payload_offsets)
+        for row, position in enumerate(memoryview(self.positions).cast("Q")):
+            header = tuple(nodes[headers[row] : headers[row + 1]])
+            yield header, position, payloads[offsets[row] : offsets[row + 1]]
 
     def select(self, rows: Sequence[int], headers: Sequence[bytes]) -> Batch:
         """Some of the notifications, in order, with other headers."""

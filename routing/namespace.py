@@ -99,10 +99,14 @@ class Namespace:
                 self._down.notify(neighbor, due)
 
     def _deliver(self, due: Batch, now: float) -> None:
-        contexts = due.contexts()
+        """Hand a batch to the local clients; headers repeat, so each is looked up once."""
+        contexts, held = due.contexts(), {}
+        notified, covering = self.end.notified, self.table.covering
         for row, (header, position, payload) in enumerate(due.rows()):
-            covering = self.table.covering(header)
-            self.end.notified(covering, position, payload, now, contexts.get(row, b""))
+            if header not in held:
+                held[header] = self.end.held(covering(header))
+            notified(held[header], position, payload, contexts.get(row, b""))
+        self.end.recover_if_due(now)
 
     def publish(self, entries: Sequence[Entry], now: float) -> None:
         """Send new publications from the rendezvous point down its tree."""

@@ -12,7 +12,7 @@ Everything up to `floor` is settled: delivered, not wanted, or reported lost.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -29,6 +29,8 @@ from routing.messages import (
 )
 from routing.payload import unpack
 
+#: No clients.
+_NOBODY: dict[str, int] = {}
 #: How often the wait for a reply doubles.
 _BACKOFF_MAX = 4
 
@@ -198,35 +200,36 @@ class SubscriberEnd:
 
     # -- notifications -------------------------------------------------------------------
 
-    def notified(
-        self,
-        covering: AbstractSet[NodeId],
-        position: int,
-        payload: bytes,
-        now: float,
-        trace: bytes = b"",
-    ) -> None:
-        """Deliver a notification that came by the tree."""
-        numbers, body = unpack(payload)
-        self._upper = max(self._upper, position)
-        if self._missed(covering & self._holders.keys(), numbers):
-            self._gap = max(self._gap, position - 1)
-        self._deliver(covering, position, body, trace)
-        self._recover_if_due(now)
+    def held(self, covering: AbstractSet[NodeId]) -> tuple[NodeId, ...]:
+        """Those of some nodes that clients here are subscribed to."""
+        return tuple(sorted(covering & self._holders.keys()))
 
-    def _deliver(self, covering: Iterable[NodeId], position: int, body: bytes, trace: bytes) -> int:
+    def notified(
+        self, held: Sequence[NodeId], position: int, payload: bytes, trace: bytes = b""
+    ) -> None:
+        """Deliver a notification that came by the tree; `recover_if_due` follows the last one."""
+        numbers, body = unpack(payload)
+        if position > self._upper:
+            self._upper = position
+        if self._missed(held, numbers):
+            self._gap = max(self._gap, position - 1)
+        self._deliver(held, position, body, trace)
+
+    def _deliver(self, nodes: Iterable[NodeId], position: int, body: bytes, trace: bytes) -> int:
         """Hand it to every client due that has not had it; returns how many."""
         if self._floor is None or position <= self._floor:
             return 0
         due: set[str] = set()
-        for node in covering:
-            holders = self._holders.get(node)
-            if holders:
-                due.update(client for client, start in holders.items() if position > start)
-        due -= self._served.get(position, set())
+        for node in nodes:
+            for client, start in self._holders.get(node, _NOBODY).items():
+                if position > start:
+                    due.add(client)
+        served = self._served.get(position)
+        if served is not None:
+            due -= served
         if not due:
             return 0
-        self._served.setdefault(position, set()).update(due)
+        self._served[position] = due if served is None else served | due
         notification = Notification(self._namespace, position, body, trace)
         for client in sorted(due):
             self._emit(Deliver(client, notification))
@@ -238,9 +241,9 @@ class SubscriberEnd:
         """The stream holds everything due in (since, mark]; nothing came from beyond upper."""
         self._mark, self._since = max(self._mark, mark), max(self._since, since)
         self._upper = max(self._upper, upper)
-        self._recover_if_due(now)
+        self.recover_if_due(now)
 
-    def _recover_if_due(self, now: float) -> None:
+    def recover_if_due(self, now: float) -> None:
         """Ask for what is missing, or settle what is not."""
         if self._floor is None or self._recovery is not None:
             return
@@ -277,7 +280,7 @@ class SubscriberEnd:
         else:
             self._lost(recovery.after + 1, recovery.upto)
             self._settle(recovery.upto)
-        self._recover_if_due(now)
+        self.recover_if_due(now)
 
     def _lost(self, first: int, last: int) -> None:
         fields = {"namespace": self._namespace, "first": first, "last": last}
