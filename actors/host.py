@@ -49,6 +49,8 @@ _TURN_FRAMES = 256
 _TURN_COMMANDS = 1024
 #: The longest a turn waits when nothing at all is due.
 _IDLE = 1.0
+#: Between two looks at links that may stand still or be long gone.
+_LOOK = 0.1
 
 
 class HostStoppedError(RuntimeError):
@@ -114,6 +116,11 @@ class RouterHost:
         #: Set whenever a link has come or gone.
         self.links_changed = threading.Event()
         self._now = 0.0
+        #: When the router wants a Tick; and when links are next looked after.
+        self._due: float | None = None
+        self._look_at = 0.0
+        #: What is polled while nobody is held back; empty after a change of links.
+        self._all_sockets: list[tuple[Any, int]] = []
         self._thread = threading.Thread(target=self._run, name=f"f3 {address}", daemon=True)
 
     # -- from other threads --------------------------------------------------------------
@@ -215,18 +222,32 @@ class RouterHost:
         if self._gatekeeper is not None:
             self._gatekeeper.answer()
         self._observe_links(ready)
+        if self._now >= self._look_at:
+            self._look_at = self._now + _LOOK
+            for link in list(self._links.values()):
+                self._look_after(link)
         self._commands.run(_TURN_COMMANDS, woken=self._commands.wakeup in ready)
         for link in list(self._links.values()):
             if link.pull in ready:
                 self._read(link)
-        due = self.router.next_timeout()
-        if due is not None and due <= self._now:
+        self._due = self.router.next_timeout()
+        if self._due is not None and self._due <= self._now:
             self._effects += self.tracer.repeated(self.router.handle(Tick(), self._now))
+            self._due = self.router.next_timeout()
         self._perform()
 
     def _wait(self) -> set[Any]:
         """Wait until something is due; returns the sockets with something to read."""
         held = self._held_back()
+        blocked = [link.push for link in self._links.values() if link.blocked]
+        if held or blocked:
+            wanted = self._sockets(held) + [(push, zmq.POLLOUT) for push in blocked]
+        else:
+            wanted = self._all_sockets = self._all_sockets or self._sockets(held)
+        return {found for found, _ in zmq.zmq_poll(wanted, self._patience())}
+
+    def _sockets(self, held: set[str]) -> list[tuple[Any, int]]:
+        """Whatever may have something to read, but for neighbours that are held back."""
         wanted: list[tuple[Any, int]] = [(self._commands.wakeup, zmq.POLLIN)]
         if self._gatekeeper is not None:
             wanted.append((self._gatekeeper.socket, zmq.POLLIN))
@@ -234,18 +255,15 @@ class RouterHost:
             wanted.append((link.pull_monitor, zmq.POLLIN))
             if link.push is not None:
                 wanted.append((link.push_monitor, zmq.POLLIN))
-                if link.blocked:
-                    wanted.append((link.push, zmq.POLLOUT))
             if link.neighbor not in held:
                 wanted.append((link.pull, zmq.POLLIN))
-        return {found for found, _ in zmq.zmq_poll(wanted, self._patience())}
+        return wanted
 
     def _patience(self) -> int:
         """Milliseconds until something is due of itself."""
         if self._commands:
             return 0
-        due = self.router.next_timeout()
-        left = _IDLE if due is None else min(_IDLE, due - time.monotonic())
+        left = _IDLE if self._due is None else min(_IDLE, self._due - time.monotonic())
         return max(0, -int(-1000 * left // 1))
 
     def take(self, event: Event, trace: bytes = b"") -> None:
@@ -277,7 +295,6 @@ class RouterHost:
             if link.replaced or link.pull_monitor in ready or link.push_monitor in ready:
                 for up in link.observe(time.time_ns()):
                     self._tell(link, up)
-            self._look_after(link)
 
     def _tell(self, link: Link, up: bool) -> None:
         link.down_since = None if up else self._now
@@ -387,6 +404,7 @@ class RouterHost:
     def _attach(self, neighbor: str, endpoint: str, public: bytes, kind: Kind) -> Attachment:
         if neighbor == self.address:
             raise ProtocolError(f"{neighbor!r} cannot be its own neighbour")
+        self._all_sockets = []
         link = self._links.get(neighbor)
         if link is None:
             link = Link(neighbor, kind, self._context, self.options.link, self.keys)
@@ -402,6 +420,7 @@ class RouterHost:
         link = self._links.pop(neighbor, None)
         if link is None:
             return
+        self._all_sockets = []
         if link.up:
             self.take(LinkDown(neighbor))
         link.close()
