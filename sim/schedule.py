@@ -291,7 +291,13 @@ class _Schedule:
             self.world.publish(client, namespace, item)
 
     def _burst(self) -> None:
-        """Many publications at once, so that some are always on their way."""
+        """Many publications at once, so that some are always on their way; or together."""
+        client = self._client()
+        if client is not None and self.rng.random() < 0.5:
+            items = self.rng.choices(ITEMS, k=self.rng.randint(2, 6))
+            self._reach("publications together")
+            self.world.publish_all(client, self.rng.choice(self.roots), items)
+            return
         for _ in range(self.rng.randint(2, 6)):
             self._publish()
 

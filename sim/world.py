@@ -7,7 +7,7 @@ same sets by brute force, and the graphs under test have to agree with them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from routing import messages
 from routing.api import (
@@ -77,16 +77,23 @@ class World:
 
     def publish(self, client: str, namespace: Address, item: Item, key: bytes = b"") -> bytes:
         """A client publishes an item; returns the body that stands for it."""
-        self._count += 1
-        body = b"%d" % self._count
-        store = self.network.stores[namespace]
-        nodes = self.lowest(namespace, item, store.graph)
-        self.oracle.published(body, namespace, item, self.network.now)
-        self._tickets[client, self._count] = body
-        said = (Publication(nodes, body),)
-        event = Publish(client, namespace, said, self._count, key, store.version)
+        return self.publish_all(client, namespace, [item], key)[0]
+
+    def publish_all(
+        self, client: str, namespace: Address, items: Sequence[Item], key: bytes = b""
+    ) -> list[bytes]:
+        """A client publishes items together; returns the bodies that stand for them."""
+        store, first = self.network.stores[namespace], self._count + 1
+        said: list[Publication] = []
+        for item in items:
+            self._count += 1
+            body = b"%d" % self._count
+            said.append(Publication(self.lowest(namespace, item, store.graph), body))
+            self.oracle.published(body, namespace, item, self.network.now)
+            self._tickets[client, self._count] = body
+        event = Publish(client, namespace, tuple(said), first, key, store.version)
         self.network.event(self._hosts[client], event)
-        return body
+        return [each.body for each in said]
 
     def insert(self, namespace: Address, node: NodeId) -> None:
         """The administrator adds a node where its meaning places it."""
@@ -132,8 +139,9 @@ class World:
                 self.oracle.delivered(client, notification.namespace, notification.body)
             case Confirmed(client, namespace, node):
                 self.oracle.confirmed(client, namespace, node, now)
-            case Accepted(client, _, ticket, _):
-                self.oracle.accepted(self._tickets.pop((client, ticket)))
+            case Accepted(client, _, ticket, _, count):
+                for each in range(ticket, ticket + count):
+                    self.oracle.accepted(self._tickets.pop((client, each)))
             case Refused(client, namespace, reason, node, ticket):
                 self._refuse(client, namespace, reason, node, ticket)
             case Report(name, fields):

@@ -58,6 +58,7 @@ WANTED = {
     "recovered": 5,
     "interrupted": 5,
     "expired": 1,
+    "publications together": 20,
     "resynchronise": 20,
 }
 
