@@ -2,7 +2,7 @@
 
 A client host is itself a router: one with local clients and a single neighbour, its edge router.
 So a subscription is in force, and a publication in the log, by the same rules as everywhere else,
-and a client survives the restart of its edge router like any neighbour.
+and a client survives the restart of its edge router like any neighbour (`actors.edge`).
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from concurrent.futures import Future
 from functools import partial
 
 from actors.answers import RefusedError, pass_on_failure, promise
+from actors.edge import ClientHost, Elsewhere
 from actors.inbox import ClosedError
 from actors.member import Plan
 from actors.publisher import Outgoing, Publisher
 from actors.subscriber import Overflow, Subscriber
 from actors.telemetry.roots import root_request
-from actors.wiring import Ask, Wiring
+from actors.wiring import Ask
 from routing.api import (
     Accepted,
     Confirmed,
@@ -39,38 +40,31 @@ from routing.errors import ProtocolError
 _log = logging.getLogger("f3")
 
 
-class Client:
+class Client(ClientHost):
     """The publishers and subscribers of one process; a context manager."""
 
-    def __init__(self, plan: Plan, edge: str, ask: Ask, incarnation: int) -> None:
-        self.plan = plan
+    def __init__(
+        self,
+        plan: Plan,
+        edge: str,
+        ask: Ask,
+        incarnation: int,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        super().__init__(plan, edge, ask, incarnation, elsewhere)
         #: (namespace, first, last): positions that the log had dropped before they were recovered.
         self.lost: deque[tuple[str, int, int]] = deque(maxlen=1000)
         self._subscribers: dict[str, Subscriber] = {}
         self._crowded: set[str] = set()
         self._lock = threading.Lock()
         self._hopes: dict[tuple[str, str, NodeId], list[Future[None]]] = {}
-        self.host = plan.host(incarnation, observe=self._observe)
         self.outgoing = Outgoing(self.host, self.why_late)
-        self._wiring = Wiring(self.host, {edge: ask})
 
     # -- life ----------------------------------------------------------------------------
 
-    def start(self, timeout: float = 30.0) -> Client:
-        """Link up with the edge router."""
-        self.host.start()
-        self._wiring.start()
-        try:
-            self._wiring.wait(timeout)
-        except BaseException:
-            self.close()
-            raise
-        return self
-
     def close(self) -> None:
         """Leave; whoever still waits for something is told so."""
-        self._wiring.stop()
-        self.host.stop()
+        super().close()
         for subscriber in list(self._subscribers.values()):
             subscriber.inbox.close()
         gone = ClosedError("the client was closed before there was an answer")

@@ -30,9 +30,10 @@ from actors.connect import SubscriberHost, administer, ask_all, client_name, con
 from actors.host import HostOptions
 from actors.link import Kind
 from actors.member import Plan
-from actors.remote import Pulse, RouterActor, RouterPlan, StorePlan
+from actors.remote import RouterActor, RouterPlan, StorePlan
 from actors.store import Sync
 from actors.supervisor import Supervisor
+from actors.wiring import Pulse
 from routing.api import Address, Config, InsertNode, NodeId, RemoveNode
 from routing.errors import ProtocolError
 from routing.registry import protocol as find_protocol
@@ -76,7 +77,8 @@ class Options:
     slow_hosts: Literal["drop", "wait"] = "drop"
     #: Keys and encryption; None for whenever Ray has more than one node.
     secure: bool | None = None
-    #: Seconds a router or link may be away before trees are computed without it.
+    #: Seconds a router or link may be away before trees are computed without it, and before its
+    #: clients choose another.
     patience: float = 10.0
     start_timeout: float = 120.0
 
@@ -195,6 +197,7 @@ class Cluster:
             store=self._store_plan(address) if address in self.rendezvous else None,
             secure=secure,
             clients=Kind.HOST if options.slow_hosts == "drop" else Kind.ROUTER,
+            patience=options.patience,
         )
 
     def _store_plan(self, address: Address) -> StorePlan:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -13,15 +14,17 @@ import ray
 
 from actors.client import Client
 from actors.crowd import Crowd
+from actors.edge import Elsewhere
 from actors.member import Plan
 from actors.remote import RouterPlan, ask_actor, here, next_incarnation
-from actors.wiring import Ask
+from actors.wiring import Ask, Pulse, UnreachableError
 from routing.api import InsertNode, RemoveNode
 from routing.errors import ProtocolError
 
 #: More changes of a graph go into several calls: the rendezvous point serves others between.
 _EVENTS_AT_ONCE = 1000
 _CALL_SECONDS = 30.0
+_LOOK_SECONDS = 2.0
 
 
 class UnknownRouterError(LookupError):
@@ -53,19 +56,41 @@ def invitation(cluster: str, edge: str, timeout: float = 10.0) -> RouterPlan:
     return plan
 
 
-def member(cluster: str, edge: str, name: str, timeout: float) -> tuple[Plan, Ask, int]:
-    """What it takes to be a client host at an edge router: a plan, a way to ask, a life."""
-    plan = invitation(cluster, edge, timeout)
-    options, keys = here(plan.member.options, plan.secure)
-    next_hop = dict.fromkeys(plan.namespaces, edge)
-    made = replace(plan.member, address=name, next_hop=next_hop, options=options, keys=keys)
-    return made, ask_actor(cluster, edge, plan.clients), next_incarnation(cluster, name)
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What it takes to be a client host at an edge router."""
+
+    plan: Plan
+    edge: str
+    ask: Ask
+    incarnation: int
+    elsewhere: Elsewhere
+
+
+def member(cluster: str, edge: str, name: str, timeout: float) -> Membership:
+    """Become a client host at an edge router, as far as the cluster has to know."""
+    invited = invitation(cluster, edge, timeout)
+    options, keys = here(invited.member.options, invited.secure)
+    next_hop = dict.fromkeys(invited.namespaces, edge)
+    plan = replace(invited.member, address=name, next_hop=next_hop, options=options, keys=keys)
+    ask = partial(ask_actor, cluster, kind=invited.clients)
+    elsewhere = Elsewhere(partial(look, cluster), ask, invited.patience)
+    return Membership(plan, edge, ask(edge), next_incarnation(cluster, name), elsewhere)
+
+
+def look(cluster: str) -> dict[str, Pulse | None]:
+    """Every router's sign of life; UnreachableError if Ray does not answer."""
+    try:
+        return ask_routers(cluster, "pulse", _LOOK_SECONDS)
+    except (ray.exceptions.RayError, ValueError) as error:
+        raise UnreachableError(f"cluster {cluster!r}: {error}") from None
 
 
 def connect(cluster: str, edge: str, name: str | None = None, timeout: float = 30.0) -> Client:
     """A client host at an edge router, linked up and ready."""
-    plan, ask, incarnation = member(cluster, edge, name or client_name(), timeout)
-    return Client(plan, edge, ask, incarnation).start(timeout)
+    found = member(cluster, edge, name or client_name(), timeout)
+    made = Client(found.plan, edge, found.ask, found.incarnation, found.elsewhere)
+    return made.start(timeout)
 
 
 # -- managing a cluster by its name ----------------------------------------------------------------
@@ -136,8 +161,10 @@ class SubscriberHost:
     """A crowd as a Ray actor: it lives where Ray places it, and its subscribers with it."""
 
     def __init__(self, cluster: str, edge: str, name: str, record: bool) -> None:
-        plan, ask, incarnation = member(cluster, edge, name, 30.0)
-        self._crowd = Crowd(plan, edge, ask, incarnation, record).start()
+        found = member(cluster, edge, name, _CALL_SECONDS)
+        self._crowd = Crowd(
+            found.plan, edge, found.ask, found.incarnation, record, found.elsewhere
+        ).start()
 
     def subscribe(
         self, wanted: Sequence[tuple[str, str, int]], timeout: float

@@ -11,8 +11,9 @@ from array import array
 from collections.abc import Sequence
 from functools import partial
 
+from actors.edge import ClientHost, Elsewhere
 from actors.member import Plan
-from actors.wiring import Ask, Wiring
+from actors.wiring import Ask
 from routing.api import Confirmed, Deliver, Effect, NodeId, Refused, Subscribe
 from routing.errors import ProtocolError
 
@@ -23,34 +24,25 @@ Wanted = tuple[str, str, NodeId]
 _AT_ONCE = 1000
 
 
-class Crowd:
+class Crowd(ClientHost):
     """A host of subscribers without queues."""
 
-    def __init__(self, plan: Plan, edge: str, ask: Ask, incarnation: int, record: bool) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        edge: str,
+        ask: Ask,
+        incarnation: int,
+        record: bool,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        super().__init__(plan, edge, ask, incarnation, elsewhere)
         self.deliveries = 0
         self._record = record
         self._received: dict[tuple[str, str], array[int]] = {}
         self._waiting: set[Wanted] = set()
         self._refused: dict[Wanted, str] = {}
         self._settled = threading.Condition()
-        self.host = plan.host(incarnation, observe=self._observe)
-        self._wiring = Wiring(self.host, {edge: ask})
-
-    def start(self, timeout: float = 30.0) -> Crowd:
-        """Link up with the edge router."""
-        self.host.start()
-        self._wiring.start()
-        try:
-            self._wiring.wait(timeout)
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def close(self) -> None:
-        """Leave."""
-        self._wiring.stop()
-        self.host.stop()
 
     def subscribe(self, wanted: Sequence[Wanted], timeout: float = 60.0) -> dict[Wanted, str]:
         """Returns once every subscription is in force or refused, with those refused and why."""

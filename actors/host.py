@@ -47,6 +47,8 @@ Observer = Callable[[Effect], None]
 _TURN_BYTES = 256 << 10
 _TURN_FRAMES = 256
 _TURN_COMMANDS = 1024
+#: Kinds of reports that are counted apart.
+_REPORTS_MAX = 100
 #: The longest a turn waits when nothing at all is due.
 _IDLE = 1.0
 #: Between two looks at links that may stand still or be long gone.
@@ -339,7 +341,12 @@ class RouterHost:
         except ProtocolError as error:
             link.counts["frames_bad"] += 1
             self.counts["frames_bad"] += 1
-            self.reports[f"bad frame: {error}"[:100]] += 1
+            self._report_bad_frame(f"bad frame: {error}"[:100])
+
+    def _report_bad_frame(self, reason: str) -> None:
+        """Count a reason; strangers choose what it says, so only so many are told apart."""
+        known = reason in self.reports or len(self.reports) < _REPORTS_MAX
+        self.reports[reason if known else "bad frame: for other reasons"] += 1
 
     def _held_back(self) -> set[str]:
         """The neighbours not to read from now, because what they send would only wait."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 import ray
@@ -27,7 +27,7 @@ from actors.member import Plan
 from actors.security import Keys, make_keys
 from actors.store import DurableStore, Sync
 from actors.telemetry.explain import explain
-from actors.wiring import Ask, UnreachableError, Wiring
+from actors.wiring import Ask, Pulse, UnreachableError, Wiring
 from routing.api import Address, Event, Reroute
 from routing.store import Store
 
@@ -76,15 +76,8 @@ class RouterPlan:
     secure: bool = False
     #: What a link to a host of clients does when it is full.
     clients: Kind = Kind.HOST
-
-
-class Pulse(NamedTuple):
-    """What a supervisor wants to know every second."""
-
-    links: dict[Address, bool]
-    next_hop: dict[Address, Address]
-    #: Why neighbours cannot be linked to, where that is known.
-    trouble: dict[Address, str]
+    #: Seconds that a client waits for it before it looks for another.
+    patience: float = 10.0
 
 
 def next_incarnation(cluster: str, address: Address) -> int:
@@ -121,9 +114,7 @@ def ask_actor(cluster: str, neighbor: Address, kind: Kind) -> Ask:
     def ask(caller: Address, listening: Attachment) -> Attachment:
         try:
             actor = ray.get_actor(neighbor, namespace=cluster)
-            found: Any = ray.get(
-                actor.attach.remote(caller, listening, kind), timeout=_CALL_SECONDS
-            )
+            found: Any = ray.get(actor.attach.remote(caller, listening, kind), timeout=_ASK_SECONDS)
         except (ray.exceptions.RayError, ValueError) as error:
             raise UnreachableError(f"router {neighbor!r}: {_first_line(error)}") from None
         return Attachment(*found)
@@ -156,10 +147,6 @@ class RouterActor:
     def attach(self, caller: Address, there: Attachment, kind: Kind) -> Attachment:
         """A neighbour says where it listens."""
         return self._host.attach(caller, there.endpoint, there.public, kind)
-
-    def detach(self, neighbor: Address) -> None:
-        """A client host leaves."""
-        self._host.detach(neighbor)
 
     def invite(self) -> RouterPlan:
         """What a client host needs to know to become a neighbour; no publisher's secret."""

@@ -13,12 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from actors.remote import Pulse
+from actors.wiring import Pulses
 from topology.overlay import CutOffError, Overlay
 from topology.paths import NextHops, next_hops
-
-Pulses = Mapping[str, Pulse | None]
-"""Per router, its sign of life, or None if it gave none."""
 
 
 class Losses:

@@ -12,12 +12,27 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from functools import partial
+from typing import NamedTuple
 
 from actors.host import Attachment, HostStoppedError, RouterHost
 from actors.link import Kind
 
 Ask = Callable[[str, Attachment], Attachment]
 """(name of this side, where it listens) -> where the neighbour listens; UnreachableError."""
+
+
+class Pulse(NamedTuple):
+    """A router's sign of life: what supervisors and clients in search of one want to know."""
+
+    links: dict[str, bool]
+    next_hop: dict[str, str]
+    #: Why neighbours cannot be linked to, where that is known.
+    trouble: dict[str, str]
+
+
+Pulses = Mapping[str, Pulse | None]
+"""Per router, its sign of life, or None if it gave none."""
 
 #: Between two attempts, and between two looks at links that are all up.
 _AGAIN, _LOOK = 0.1, 1.0
@@ -70,20 +85,25 @@ class Wiring:
             self._host.links_changed.clear()
             down = self._down()
             for name in down:
-                self._ask(name)
+                self._try(name, partial(self._link, name))
+            self._try("", partial(self._attend, down))
             if down:
                 self._stopped.wait(_AGAIN)
             else:
                 self._host.links_changed.wait(_LOOK)
 
-    def _ask(self, name: str) -> None:
+    def _try(self, name: str, step: Callable[[], None]) -> None:
         try:
-            self._link(name, self._neighbors[name])
+            step()
             self.trouble.pop(name, None)
         except (UnreachableError, OSError, HostStoppedError, FutureTimeoutError) as error:
             self.trouble[name] = str(error)
 
-    def _link(self, name: str, ask: Ask) -> None:
+    def _attend(self, down: list[str]) -> None:
+        """What else has to be done now that these links are down."""
+
+    def _link(self, name: str) -> None:
+        ask = self._neighbors[name]
         here = self._host.listen(name, Kind.ROUTER)
         if here.public:
             # Keys first: a socket that calls before its key is known is turned away, and is slow

@@ -169,6 +169,9 @@ class ContentGraph:
 
     def link(self, parent: NodeId, child: NodeId) -> bool:
         """Note that a node covers another; false if that was known."""
+        for node in (parent, child):
+            if node not in self._parents:
+                raise ProtocolError(f"node {node} is not in the graph, so it cannot be linked")
         above = _reach(self._parents, (parent,))
         if parent == child or child in above:
             raise ProtocolError(f"node {parent} cannot cover node {child}: it is covered by it")

@@ -63,11 +63,11 @@ def _measure(overlay: Any, show: Any) -> dict[str, Any]:
         cpu = [process["cpu_s"] for process in routers]
         show("starting empty actors")
         began = time.monotonic()
-        shell = ray.remote(_Empty)
+        shell: Any = ray.remote(_Empty)
         empty = [shell.options(num_cpus=0).remote() for _ in overlay.routers]
-        pids, spent = zip(*ray.get([actor.cost.remote() for actor in empty], timeout=_WAIT_SECONDS))
+        costs: Any = ray.get([actor.cost.remote() for actor in empty], timeout=_WAIT_SECONDS)
         empty_seconds = time.monotonic() - began
-        bare = [_memory(pid) for pid in pids]
+        bare = [_memory(pid) for pid, _ in costs]
         show("stopping")
     return {
         "routers": len(overlay.routers),
@@ -76,7 +76,7 @@ def _measure(overlay: Any, show: Any) -> dict[str, Any]:
         **{f"seconds.{name}": round(value, 1) for name, value in seconds.items()},
         "seconds.empty_actors": round(empty_seconds, 1),
         "cpu_s": round(statistics.median(cpu), 2),
-        "cpu_s.empty_actor": round(statistics.median(spent), 2),
+        "cpu_s.empty_actor": round(statistics.median(spent for _, spent in costs), 2),
         **{f"{kind}_mb": _median(memory, kind) for kind in _FIELDS},
         **{f"{kind}_mb.empty_actor": _median(bare, kind) for kind in _FIELDS},
     }

@@ -6,13 +6,15 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from actors.client import Client
+from actors.edge import Elsewhere
 from actors.host import Attachment, HostOptions, RouterHost
 from actors.link import Kind
 from actors.member import Plan
 from actors.security import make_keys
-from actors.wiring import Ask, UnreachableError, Wiring
+from actors.wiring import Ask, Pulse, UnreachableError, Wiring
 from routing.api import Config, InsertNode
 from routing.store import Store
 from topology.overlay import overlay
@@ -47,9 +49,10 @@ class LocalNetwork:
         options: HostOptions | None = None,
         secure: bool = False,
         slow_hosts: Kind = Kind.HOST,
+        patience: float = DEADLINE,
     ) -> None:
         self.links, self.roots = links, roots
-        self.secure, self.slow_hosts = secure, slow_hosts
+        self.secure, self.slow_hosts, self.patience = secure, slow_hosts, patience
         self.config = config or Config(period=0.2, lifetime=1.0, retry=0.3)
         self.options = options or HostOptions()
         self.protocol = protocol
@@ -99,9 +102,22 @@ class LocalNetwork:
 
     def client(self, edge: str, name: str | None = None) -> Client:
         plan = self.plan(name or f"client-{len(self.clients)}", dict.fromkeys(self.roots, edge))
-        made = Client(plan, edge, self.ask(edge, self.slow_hosts), next(self.incarnations))
+        ask = partial(self.ask, kind=self.slow_hosts)
+        elsewhere = Elsewhere(self.look, ask, self.patience)
+        made = Client(plan, edge, ask(edge), next(self.incarnations), elsewhere)
         self.clients.append(made.start(DEADLINE))
         return made
+
+    def look(self) -> dict[str, Pulse | None]:
+        """Every router's sign of life, as a supervisor would see it."""
+        return {name: self._pulse(host) for name, host in self.hosts.items()}
+
+    def _pulse(self, host: RouterHost) -> Pulse | None:
+        if not host.running:
+            return None
+        view = host.router.view
+        hops = host.submit(lambda: dict(view.next_hop)).result(DEADLINE)
+        return Pulse(host.links_up(), hops, {})
 
     def insert(self, root: str, node: int, parents: tuple = (), children: tuple = ()) -> None:
         self.hosts[root].event(InsertNode(node, parents, children)).result(DEADLINE)

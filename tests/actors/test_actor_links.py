@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -79,6 +80,48 @@ def test_frames_of_nonsense_are_counted_and_dropped(network, outside):
         push.send(frame)
     until(lambda: made.hosts["r1"].status()["counts"].get("frames_bad", 0) == 3, "three bad frames")
     works(made)
+
+
+#: A greeting of ZMTP 3 without keys, and how a PUSH socket introduces itself (RFC 23).
+GREETING = bytes.fromhex("ff00000000000000017f0300") + b"NULL".ljust(20, b"\0") + bytes(32)
+READY = b"\x04\x1a\x05READY\x0bSocket-Type\x00\x00\x00\x04PUSH"
+
+
+def nonsense(rng: random.Random) -> bytes:
+    """What a stranger may send: noise, half a greeting, bad frames, a length beyond all bounds."""
+    match rng.randrange(4):
+        case 0:
+            return rng.randbytes(rng.randint(1, 5000))
+        case 1:
+            return GREETING[: rng.randint(1, 63)]
+        case 2:
+            return GREETING + READY + b"\x02" + rng.randbytes(8) + rng.randbytes(1000)
+        case _:
+            frame = bytearray(pack_frame(1, list(wire.encode(Hello(7)))))
+            frame[rng.randrange(len(frame))] = rng.randrange(256)
+            frames = (rng.randbytes(rng.randint(0, 250)), bytes(frame))
+            return GREETING + READY + b"".join(b"\0%c" % len(f) + f for f in frames)
+
+
+@pytest.mark.parametrize("secure", [False, True], ids=["loopback", "keys"])
+def test_random_nonsense_on_every_port_leaves_every_router_alive(network, secure):
+    made = network(CHAIN, ["r0"], secure=secure)
+    made.insert("r0", 1)
+    pairs = [(a, b) for one, other in CHAIN for a, b in ((one, other), (other, one))]
+    rng = random.Random(3)
+    for n in range(400):
+        host, _, port = endpoint_of(made, *pairs[n % 4]).removeprefix("tcp://").partition(":")
+        with socket.create_connection((host, int(port)), DEADLINE) as raw:
+            raw.sendall(nonsense(rng))
+    statuses = lambda: [host.status() for host in made.hosts.values()]  # noqa: E731
+    links = lambda: [link for one in statuses() for link in one["links"].values()]  # noqa: E731
+    until(lambda: sum(link["callers"] for link in links()) >= 404, "every caller")
+    works(made)
+    bad = sum(one["counts"].get("frames_bad", 0) for one in statuses())
+    assert bad == 0 if secure else bad > 50
+    assert all(len(one["reports"]) <= 101 for one in statuses())
+    # Nobody was disturbed: each router's link is still on its first connection.
+    assert all(link["connections"] == 1 for link in links())
 
 
 def test_a_frame_beyond_the_bound_ends_its_connection_and_nothing_else(network, outside):

@@ -8,10 +8,11 @@ import threading
 import pytest
 
 from actors.answers import Room
+from actors.edge import choose
 from actors.inbox import ClosedError, Inbox
 from actors.measure import Durations
-from actors.remote import Pulse
 from actors.supervisor import Losses, Supervisor, tables
+from actors.wiring import Pulse
 from topology.overlay import overlay
 from topology.paths import next_hops
 
@@ -51,6 +52,22 @@ def test_tables_lead_around_what_is_lost_and_leave_out_who_is_cut_off():
     assert tables(RING, ["a"], [], [("b", "c")])["c"] == {"a": "d"}
     assert tables(RING, ["a"], ["b", "d"], [("a", "b")]) == {"a": {}, "c": {}}
     assert tables(RING, ["a"], ["a"], []) == {"b": {}, "c": {}, "d": {}}
+
+
+def test_another_edge_router_is_beside_the_lost_one_and_reaches_the_root():
+    clients = [f"client-{n}" for n in range(50)]
+    assert {choose(pulses(down={"b"}), "b", ["a"], name) for name in clients} == {"a"}
+    # c's own way still leads over b; once its table is new it may be chosen as well.
+    around = {**next_hops(RING, ["a"]), "c": {"a": "d"}}
+    found = {choose(pulses(down={"b"}, hops=around), "b", ["a"], name) for name in clients}
+    assert found == {"a", "c"}
+    assert choose(pulses(down={"a"}), "a", ["a"], "x") is None
+    assert choose(pulses(down={"a", "b", "c", "d"}), "b", ["a"], "x") is None
+    # Of two rendezvous points one can be reached: better than none.
+    hops = next_hops(RING, ["a", "c"])
+    assert choose(pulses(down={"b", "c"}, hops=hops), "b", ["a", "c"], "x") == "a"
+    circle = {"a": {}, "b": {}, "c": {"a": "d"}, "d": {"a": "c"}}
+    assert choose(pulses(down={"b"}, hops=circle), "b", ["a"], "x") == "a"
 
 
 def test_the_supervisor_tells_just_those_whose_table_differs():

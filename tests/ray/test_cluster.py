@@ -82,16 +82,22 @@ def goes_around_what_is_lost_for_good(cluster):
     hop = lambda: cluster.status()["routers"]["r2"]["next_hop"]["r0"]  # noqa: E731
     first = hop()
     other = {"r1": "r3", "r3": "r1"}[first]
-    with cluster.client("r2") as far, cluster.client("r0") as near:
-        subscriber, publisher = far.subscriber("s"), near.publisher("p")
-        subscriber.subscribe("r0", 1, DEADLINE)
+    at = cluster.client
+    with at("r2") as far, at("r0") as near, at(first) as stranded:
+        subscribers = [far.subscriber("s"), stranded.subscriber("s")]
+        publisher = near.publisher("p")
+        for subscriber in subscribers:
+            subscriber.subscribe("r0", 1, DEADLINE)
         publisher.publish("r0", (1,), b"before", timeout=DEADLINE)
         ray.kill(ray.get_actor(first, namespace=cluster.name), no_restart=True)
         publisher.publish("r0", (1,), b"meanwhile", timeout=DEADLINE)
         until(lambda: hop() == other, "another way")
         publisher.publish("r0", (1,), b"after", timeout=DEADLINE)
-        got = sorted(subscriber.get(DEADLINE).body for _ in range(3))
-        assert got == [b"after", b"before", b"meanwhile"]
+        for subscriber in subscribers:
+            got = sorted(subscriber.get(DEADLINE).body for _ in range(3))
+            assert got == [b"after", b"before", b"meanwhile"]
+            assert not len(subscriber.inbox)
+        assert stranded.edge in ("r0", "r2")
         # A router that was slow to answer counts as lost until it does.
         until(lambda: cluster.status()["lost_routers"] == [first], "one lost router")
 
