@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from routing.messages import Refusal
 
@@ -42,7 +42,7 @@ def wait(future: Future[T], timeout: float, why_late: Callable[[], str]) -> T:
     try:
         return future.result(timeout)
     except FutureTimeoutError:
-        raise TimeoutError(f"not done after {timeout} s: {why_late()}") from None
+        raise late(timeout, why_late) from None
 
 
 async def wait_async(future: Future[T], timeout: float, why_late: Callable[[], str]) -> T:
@@ -50,7 +50,56 @@ async def wait_async(future: Future[T], timeout: float, why_late: Callable[[], s
     try:
         return await asyncio.wait_for(asyncio.wrap_future(future), timeout)
     except TimeoutError:
-        raise TimeoutError(f"not done after {timeout} s: {why_late()}") from None
+        raise late(timeout, why_late) from None
+
+
+def late(timeout: float, why_late: Callable[[], str]) -> TimeoutError:
+    """An error that says what may be the matter."""
+    return TimeoutError(f"not done after {timeout} s: {why_late()}")
+
+
+class Receipt(Generic[T]):
+    """What becomes of something published: a future that costs a fraction of the library's.
+
+    There may be a hundred thousand a second, so nothing is made for those who might wait: all
+    receipts of a client host share what they wait for.
+    """
+
+    __slots__ = ("_answered", "_error", "_then", "_value")
+
+    def __init__(
+        self, answered: threading.Condition, then: Callable[[], None] | None = None
+    ) -> None:
+        self._answered, self._then = answered, then
+        self._value: T | None = None
+        self._error: Exception | None = None
+
+    def done(self) -> bool:
+        """Whether there is an answer."""
+        return self._value is not None or self._error is not None
+
+    def result(self, timeout: float | None = None) -> T:
+        """The answer; RefusedError, ClosedError, or TimeoutError if there is none in time."""
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
+        assert self._value is not None
+        return self._value
+
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        """Why there is no result, if so; TimeoutError is raised if there is no answer in time."""
+        if not self.done():
+            with self._answered:
+                if not self._answered.wait_for(self.done, timeout):
+                    raise TimeoutError(f"no answer within {timeout} s")
+        return self._error
+
+    def settle(self, value: T, error: Exception | None) -> None:
+        """There is an answer, the first of which counts; whoever gives it tells those who wait."""
+        if not self.done():
+            self._error, self._value = error, value
+            if self._then is not None:
+                self._then()
 
 
 class Room:

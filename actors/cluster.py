@@ -62,7 +62,7 @@ class Options:
     """How a cluster runs; the defaults suit one machine."""
 
     protocol: str = "f3"
-    config: Config = field(default_factory=lambda: Config(window=1024))
+    config: Config = field(default_factory=lambda: Config(window=4096))
     host: HostOptions = field(default_factory=HostOptions)
     #: Where rendezvous points keep their state; None for a folder that goes when the cluster ends.
     data: str | None = None

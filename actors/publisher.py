@@ -8,14 +8,14 @@ many, and leave at once when there are few.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from actors.answers import Room, promise, wait, wait_async
+from actors.answers import Receipt, Room, late
 from actors.inbox import ClosedError
 from actors.member import BODY_MAX
 from actors.telemetry.roots import Note, root_span
@@ -30,50 +30,49 @@ OUTSTANDING_MAX = 4096
 _AT_ONCE = 256
 
 
-class Pending(Protocol):
-    """Publications that wait for their answers; `index` counts from the first of them."""
+class Pending:
+    """Publications that wait for their answers."""
+
+    __slots__ = ("first",)
+
+    #: The ticket of the first of them.
+    first: int
 
     def settle(self, index: int, position: int, error: Exception | None) -> None:
-        """One of them is in the log, or is not."""
+        """One of them, counted from the first, is in the log, or is not."""
+        raise AssertionError
 
 
-class _One:
-    """A single publication."""
+class _One(Pending):
+    __slots__ = ("_receipt",)
 
-    __slots__ = ("_future",)
-
-    def __init__(self, future: Future[int]) -> None:
-        self._future = future
+    def __init__(self, receipt: Receipt[int]) -> None:
+        self._receipt = receipt
 
     def settle(self, index: int, position: int, error: Exception | None) -> None:
-        if error is None:
-            self._future.set_result(position)
-        else:
-            self._future.set_exception(error)
+        self._receipt.settle(position, error)
 
 
 class _Many:
     """Publications with one answer: all positions, or the first failure."""
 
-    def __init__(self, future: Future[list[int]], count: int) -> None:
-        self._future = future
+    def __init__(self, receipt: Receipt[list[int]], count: int) -> None:
+        self._receipt = receipt
         self._positions = [0] * count
         self._left = count
-
-    def part(self, start: int) -> Pending:
-        """The publications from here on."""
-        return _Part(self, start)
 
     def settle(self, index: int, position: int, error: Exception | None) -> None:
         self._positions[index] = position
         self._left -= 1
-        if error is not None and not self._future.done():
-            self._future.set_exception(error)
-        elif not self._left and not self._future.done():
-            self._future.set_result(self._positions)
+        if error is not None or not self._left:
+            self._receipt.settle(self._positions, error)
 
 
-class _Part:
+class _Part(Pending):
+    """Those of many that begin here."""
+
+    __slots__ = ("_many", "_start")
+
     def __init__(self, many: _Many, start: int) -> None:
         self._many, self._start = many, start
 
@@ -81,8 +80,10 @@ class _Part:
         self._many.settle(self._start + index, position, error)
 
 
-class _Traced:
+class _Traced(Pending):
     """Publications of which some are sampled: their root spans end with their answers."""
+
+    __slots__ = ("_notes", "_pending")
 
     def __init__(self, pending: Pending, notes: dict[int, Note]) -> None:
         self._pending, self._notes = pending, notes
@@ -109,9 +110,11 @@ class Outgoing:
     def __init__(self, host: RouterHost, why_late: Callable[[], str]) -> None:
         self._host, self._why_late = host, why_late
         self._room = Room(OUTSTANDING_MAX)
+        #: What receipts wait for; told once for many answers.
+        self.answered = threading.Condition()
         self._lock = threading.Lock()
         self._last = 0
-        self._pending: dict[int, tuple[Pending, int]] = {}
+        self._pending: dict[int, Pending] = {}
         self._gathered: deque[tuple[Origin, int, list[Publication]]] = deque()
         self._posted = False
 
@@ -127,8 +130,9 @@ class Outgoing:
         with self._lock:
             ticket = self._last + 1
             self._last += len(items)
-            for index in range(len(items)):
-                self._pending[ticket + index] = (pending, index)
+            pending.first = ticket
+            for each in range(ticket, ticket + len(items)):
+                self._pending[each] = pending
             self._gathered.append((origin, ticket, items))
             idle, self._posted = not self._posted, True
         if idle:
@@ -162,12 +166,13 @@ class Outgoing:
     ) -> None:
         """So many publications from this ticket on are in the log, or are not."""
         settled = 0
-        for offset in range(count):
-            found = self._pending.pop(ticket + offset, None)
-            if found is not None:
+        for each in range(ticket, ticket + count):
+            pending = self._pending.pop(each, None)
+            if pending is not None:
                 settled += 1
-                pending, index = found
-                pending.settle(index, position + offset, error)
+                pending.settle(each - pending.first, position + each - ticket, error)
+        with self.answered:
+            self.answered.notify_all()
         self._room.give(settled)
 
     def fail(self, error: Exception) -> None:
@@ -195,16 +200,18 @@ class Publisher:
         timeout: float = 10.0,
         sample: bool | None = None,
         since_ns: int | None = None,
-    ) -> Future[int]:
+        then: Callable[[], None] | None = None,
+    ) -> Receipt[int]:
         """Publish without waiting for the log; blocks only while too much is on its way.
 
-        Whoever does not care what becomes of it may drop the future. `sample` forces or forbids
-        a trace; `since_ns` is when its preprocessing began, for a span of its own.
+        Whoever does not care what becomes of it may drop the receipt. `sample` forces or forbids
+        a trace; `since_ns` is when its preprocessing began, for a span of its own; `then` is
+        called in the host's thread when there is an answer.
         """
-        future = promise(int)
+        receipt: Receipt[int] = Receipt(self._client.outgoing.answered, then)
         items = [Publication(tuple(nodes), body)]
-        self._publish(namespace, items, version, timeout, _One(future), sample, since_ns)
-        return future
+        self._publish(namespace, items, version, timeout, _One(receipt), sample, since_ns)
+        return receipt
 
     def send_many(
         self,
@@ -213,17 +220,17 @@ class Publisher:
         *,
         version: int | None = None,
         timeout: float = 10.0,
-    ) -> Future[list[int]]:
+    ) -> Receipt[list[int]]:
         """Publish (nodes, body) each, at less cost than one by one; done with their positions."""
         items = [Publication(tuple(nodes), body) for nodes, body in publications]
-        future: Future[list[int]] = promise(list)
-        many = _Many(future, len(items))
+        receipt: Receipt[list[int]] = Receipt(self._client.outgoing.answered)
+        many = _Many(receipt, len(items))
         if not items:
-            future.set_result([])
+            receipt.settle([], None)
         for start in range(0, len(items), _AT_ONCE):
             some = items[start : start + _AT_ONCE]
-            self._publish(namespace, some, version, timeout, many.part(start))
-        return future
+            self._publish(namespace, some, version, timeout, _Part(many, start))
+        return receipt
 
     def _publish(
         self,
@@ -267,8 +274,11 @@ class Publisher:
         **options: Any,
     ) -> int:
         """`send`, and wait: its position once it is in the log. RefusedError, TimeoutError."""
-        future = self.send(namespace, nodes, body, timeout=timeout, **options)
-        return wait(future, timeout, self._client.why_late)
+        receipt = self.send(namespace, nodes, body, timeout=timeout, **options)
+        try:
+            return receipt.result(timeout)
+        except TimeoutError:
+            raise late(timeout, self._client.why_late) from None
 
     async def publish_async(
         self,
@@ -280,7 +290,16 @@ class Publisher:
         **options: Any,
     ) -> int:
         """`publish` for coroutines."""
-        loop = asyncio.get_running_loop()
-        send = partial(self.send, namespace, nodes, body, timeout=timeout, **options)
-        future = await loop.run_in_executor(None, send)
-        return await wait_async(future, timeout, self._client.why_late)
+        loop, answered = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with contextlib.suppress(RuntimeError):  # the event loop has ended before the answer
+                loop.call_soon_threadsafe(answered.set)
+
+        send = partial(self.send, namespace, nodes, body, timeout=timeout, then=wake, **options)
+        receipt = await loop.run_in_executor(None, send)
+        try:
+            await asyncio.wait_for(answered.wait(), timeout)
+        except TimeoutError:
+            raise late(timeout, self._client.why_late) from None
+        return receipt.result(0)

@@ -7,7 +7,8 @@ A publication crosses every link, goes through the durable log and is acknowledg
 publisher; a Ray call is passed on by as many actors, without log or acknowledgement. `messages`
 are published one by one as fast as the publisher can; `notifications` come in batches. Latency is
 taken with one publication under way at a time, and a hop is one of the links between publisher
-and subscriber.
+and subscriber. `cpu_us` says where the time goes: processor time per publication of the
+publisher's process, the rendezvous point, a router after it and a host of subscribers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +25,7 @@ import typer
 
 if TYPE_CHECKING:
     from actors.client import Client
+    from actors.cluster import Cluster
 
 _WAIT_SECONDS = 120.0
 #: Warm-up: caches fill, sockets grow their buffers.
@@ -110,7 +113,7 @@ def _measure(
         _subscribe(sinks)
         callers = _Calls(call_chains)
         with cluster.client("r0") as near, cluster.client(leaves[-1]) as far:
-            probe = _Probe(near, far, plan["size"])
+            probe = _Probe(near, far, plan["size"], partial(_processor, cluster, sinks))
             for n in range(rounds):
                 show(f"round {n + 1} of {rounds}: latency")
                 row = probe.latency(plan["samples"], links)
@@ -135,8 +138,11 @@ def _subscribe(sinks: list[Any]) -> None:
 class _Probe:
     """A publisher at the rendezvous point, and a subscriber far from it that looks at the clock."""
 
-    def __init__(self, near: Client, far: Client, size: int) -> None:
+    def __init__(
+        self, near: Client, far: Client, size: int, processor: Callable[[], dict[str, float]]
+    ) -> None:
         self._publisher = near.publisher("bench")
+        self._processor = processor
         self._size = size
         self._subscriber = far.subscriber("probe")
         self._far = far
@@ -161,11 +167,17 @@ class _Probe:
         }
 
     def saturate(self, sinks: list[Any], count: int) -> dict[str, float]:
-        """Publications a second, from the first until every sink has the last."""
-        return {
-            "f3.messages_per_s": self._flood(sinks, count, self._one_by_one),
-            "f3.notifications_per_s": self._flood(sinks, _BATCHES * count, self._in_batches),
-        }
+        """Publications a second, from the first until every sink has the last; and their cost."""
+        row: dict[str, float] = {}
+        plans = {"messages": (count, self._one_by_one)}
+        plans["notifications"] = (_BATCHES * count, self._in_batches)
+        for kind, (many, publish) in plans.items():
+            before = self._processor()
+            row[f"f3.{kind}_per_s"] = self._flood(sinks, many, publish)
+            after = self._processor()
+            spent = {role: (after[role] - before[role]) * 1e6 / many for role in after}
+            row |= {f"cpu_us.{kind}.{role}": spent[role] for role in spent}
+        return row
 
     def _flood(self, sinks: list[Any], count: int, publish: Callable[[int], None]) -> float:
         import ray
@@ -195,6 +207,17 @@ class _Probe:
         rest = batch[: count % _BATCH]
         for future in [*sent, self._publisher.send_many("r0", rest, timeout=_WAIT_SECONDS)]:
             future.result(_WAIT_SECONDS)
+
+
+def _processor(cluster: Cluster, sinks: list[Any]) -> dict[str, float]:
+    """Processor seconds so far of a process of each role; means where there are several."""
+    import ray
+
+    spent = {name: one["process"]["cpu_s"] for name, one in cluster.status()["routers"].items()}
+    hosts = [one["process"]["cpu_s"] for one in ray.get([s.status.remote() for s in sinks])]
+    root = spent.pop("r0")
+    found = {"publisher": time.process_time(), "rendezvous": root, "host": statistics.mean(hosts)}
+    return found | ({"router": statistics.mean(spent.values())} if spent else {})
 
 
 def _late(count: int) -> int:
