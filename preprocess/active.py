@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from preprocess.errors import LanguageError
+from preprocess.forms import named, shown
 from preprocess.language import Index, Language
 from routing.content_graph import ContentGraph, NodeId
 
@@ -32,9 +33,13 @@ class Active(Language[str, object]):
             raise LanguageError("the name stands for another predicate", repr(name))
 
     def parse(self, subscription: object) -> str:
-        if not isinstance(subscription, str) or subscription not in self._predicates:
-            raise LanguageError("not the name of a predicate known here", repr(subscription))
-        return subscription
+        """The name, or a pair of JSON or XML: {"predicate": "name"}."""
+        if isinstance(subscription, str) and subscription in self._predicates:
+            return subscription
+        names = (named(subscription, "predicate") or {}).get("predicate", [subscription])
+        if len(names) != 1 or not isinstance(names[0], str) or names[0] not in self._predicates:
+            raise LanguageError("not the name of a predicate known here", shown(names[0]))
+        return names[0]
 
     def parse_notification(self, notification: object) -> object:
         return notification

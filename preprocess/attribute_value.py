@@ -16,7 +16,7 @@ from sys import intern
 from typing import cast
 
 from preprocess.errors import LanguageError
-from preprocess.forms import EQUAL, conjunction, scalar_text, text_of
+from preprocess.forms import EQUAL, TERMS_MAX, VALUE_MAX, conjunction, scalar_text, text_of
 from preprocess.language import Index, Language
 from routing.content_graph import ContentGraph
 
@@ -38,8 +38,10 @@ class AttributeValue(Language[Pairs, Values]):
     name = "attribute-value"
 
     def parse(self, subscription: object) -> Pairs:
+        simple = type(subscription) is dict and _texts(subscription) and _small(subscription)
+        found = cast(Values, subscription) if simple else self._pairs(subscription)
         # The same few texts in very many topics: one copy of each will do.
-        pairs = self._pairs(subscription).items()
+        pairs = found.items()
         return frozenset((intern(n), intern(v)) for n, v in pairs if v != WILDCARD)
 
     def parse_notification(self, notification: object) -> Values:
@@ -105,7 +107,15 @@ def _from_short(text: str) -> Values:
 
 def _plain(notification: dict[object, object]) -> bool:
     """Whether nothing needs to be converted or refused."""
-    values = notification.values()
-    return _TEXT.issuperset(map(type, values)) and (
-        _TEXT.issuperset(map(type, notification)) and WILDCARD not in values
-    )
+    return _texts(notification) and WILDCARD not in notification.values()
+
+
+def _texts(pairs: dict[object, object]) -> bool:
+    """Whether all names and values are texts already."""
+    return _TEXT.issuperset(map(type, pairs.values())) and _TEXT.issuperset(map(type, pairs))
+
+
+def _small(pairs: Values) -> bool:
+    """Whether a subscription is within all limits."""
+    longest = max(map(len, pairs.values()), default=0)
+    return len(pairs) < TERMS_MAX and longest <= VALUE_MAX and "" not in pairs

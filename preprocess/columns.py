@@ -14,7 +14,7 @@ Slots = NDArray[np.int64]
 _NO_SLOTS: Slots = np.empty(0, np.int64)
 
 
-def slots_of(numbers: array[int]) -> Slots:
+def slots_of(numbers: array[int] | tuple[()]) -> Slots:
     """An array's numbers, not copied: use it before the array grows."""
     return np.frombuffer(numbers, np.int64) if numbers else _NO_SLOTS
 
@@ -23,6 +23,7 @@ class Table:
     """A number of columns, and rows that are only ever added."""
 
     def __init__(self, width: int) -> None:
+        self.width = width
         self._data: Floats = np.empty((width, 64))
         self.rows = 0
 
@@ -39,30 +40,9 @@ class Table:
         column: Floats = self._data[number, : self.rows]
         return column
 
-
-class Bucket:
-    """Bounds of boxes and their slots, side by side: all of them are compared at once."""
-
-    def __init__(self, height: int) -> None:
-        self._bounds: Floats = np.empty((height, 4))
-        self._slots: Slots = np.empty(4, np.int64)
-        self._count = 0
-
-    def add(self, bounds: list[float], slot: int) -> None:
-        """Take in one box."""
-        if self._count == len(self._slots):
-            self._bounds = np.concatenate([self._bounds, self._bounds], axis=1)
-            self._slots = np.concatenate([self._slots, self._slots])
-        self._bounds[:, self._count] = bounds
-        self._slots[self._count] = slot
-        self._count += 1
-
-    def reached(self, point: Floats) -> Slots:
-        """The slots whose bounds are nowhere below the point."""
-        count = self._count
-        inside = (self._bounds[:, :count] >= point).all(axis=0)
-        found: Slots = self._slots[:count][inside]
-        return found
+    def rows_at(self, numbers: Slots) -> Floats:
+        """Some rows, side by side."""
+        return self._data[:, numbers]
 
 
 class SortedColumn:

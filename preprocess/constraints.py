@@ -93,7 +93,9 @@ def settled(spans: Spans, suffix: str = "", parts: tuple[str, ...] = ()) -> Cons
             suffix, parts = "", ()
     if not spans:
         return None
-    prefix = common_prefix(spans) if parts else ""
+    if not parts:
+        return Constraint(spans, suffix)
+    prefix = common_prefix(spans)
     parts = tuple(sorted({part for part in parts if part not in suffix and part not in prefix}))
     lowest = tuple(p for p in parts if not any(p != other and p in other for other in parts))
     return Constraint(spans, suffix, lowest)

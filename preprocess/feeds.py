@@ -13,13 +13,13 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from typing import Any
 
 from preprocess.errors import LanguageError
-from preprocess.forms import EQUAL, TERMS_MAX, VALUE_MAX, conjunction, read
+from preprocess.forms import EQUAL, TERMS_MAX, VALUE_MAX, conjunction, named
 from preprocess.language import Index, Language
 from preprocess.subsets import SetIndex
 from routing.content_graph import ContentGraph
@@ -64,7 +64,7 @@ class Feeds(Language[Atoms, Atoms]):
         return frozenset(found)
 
     def parse_notification(self, notification: object) -> Atoms:
-        item = notification if isinstance(notification, Item) else item_of(read(notification))
+        item = notification if isinstance(notification, Item) else item_of(notification)
         words = _words(f"{item.title} {plain(item.summary)}")
         atoms = {("word", word) for word in words}
         atoms.update(("category", fold(category)) for category in item.categories)
@@ -130,21 +130,20 @@ def plain(markup: str) -> str:
     return " ".join(parser.texts)
 
 
-def item_of(fields: object) -> Item:
-    """An item from an object with its fields; feed and title are needed."""
-    if not isinstance(fields, Mapping):
-        raise LanguageError(f"an Item or its fields expected, not {type(fields).__name__}")
-    known = Item.__dataclass_fields__.keys()
-    for name, value in fields.items():
-        texts = value if name == "categories" and isinstance(value, list | tuple) else [value]
-        if name not in known or not all(isinstance(text, str) for text in texts):
-            raise LanguageError(f"texts expected for {', '.join(known)}", f"field {name!r}")
+def item_of(source: object) -> Item:
+    """An item from its fields: an object, JSON, or XML in which category may be repeated."""
+    fields = named(source, "feed", "title", "link", "summary", "category", "categories")
+    if fields is None:
+        raise LanguageError(f"an Item or its fields expected, not {type(source).__name__}")
+    categories = fields.pop("categories", []) + fields.pop("category", [])
     for name in ("feed", "title"):
-        if name not in fields:
-            raise LanguageError("it is missing", f"field {name!r}")
-    categories = fields.get("categories", ())
-    several = (categories,) if isinstance(categories, str) else tuple(categories)
-    return Item(**{**fields, "categories": several})
+        fields.setdefault(name, [])
+    for name, values in [*fields.items(), *(("category", [value]) for value in categories)]:
+        if len(values) != 1 or not isinstance(values[0], str):
+            raise LanguageError(
+                "one text expected" if values else "it is missing", f"field {name!r}"
+            )
+    return Item(**{name: text for name, (text,) in fields.items()}, categories=tuple(categories))
 
 
 # -- reading feeds -----------------------------------------------------------------------------

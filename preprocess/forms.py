@@ -45,17 +45,32 @@ def text_of(source: str | bytes) -> str:
     return source
 
 
-def read(source: object) -> object:
-    """The Python object behind JSON text or bytes; any other object is what it is."""
-    return from_json(source) if isinstance(source, str | bytes) else source
-
-
 def conjunction(source: object) -> list[Term]:
     """The terms of one subscription or notification, from any form."""
     parts = disjunction(source)
     if len(parts) != 1:
         raise LanguageError(f"one set of attributes expected, not {len(parts)}")
     return parts[0]
+
+
+def named(source: object, *known: str) -> dict[str, list[Any]] | None:
+    """The values under each name, from an object, JSON or XML; None for any other form.
+
+    For languages with a form of their own: those texts begin with neither { nor <.
+    """
+    if isinstance(source, str | bytes):
+        source = text_of(source).lstrip()
+    pairs = source[:1] in ("{", "<") if isinstance(source, str) else isinstance(source, Mapping)
+    if not pairs:
+        return None
+    found: dict[str, list[Any]] = {}
+    for name, operator, value, position in conjunction(source):
+        if operator != EQUAL:
+            raise LanguageError(f"only {EQUAL} is known, not {operator!r}", position)
+        if name not in known:
+            raise LanguageError(f"only {', '.join(known)} can be named here", position)
+        found.setdefault(name, []).extend(value if isinstance(value, list | tuple) else [value])
+    return found
 
 
 def disjunction(source: object) -> list[list[Term]]:
@@ -66,7 +81,7 @@ def disjunction(source: object) -> list[list[Term]]:
     if isinstance(source, Mapping):
         source = [source]
     if not isinstance(source, list | tuple):
-        raise LanguageError(f"an object of attributes expected, not {_show(source)}")
+        raise LanguageError(f"an object of attributes expected, not {shown(source)}")
     parts = [_terms(part, i if len(source) > 1 else None) for i, part in enumerate(source)]
     if sum(map(len, parts)) + len(parts) > TERMS_MAX:
         raise LanguageError(f"more than {TERMS_MAX} terms")
@@ -78,7 +93,7 @@ def _terms(part: object, number: int | None) -> list[Term]:
     if isinstance(part, list) and all(isinstance(term, Term) for term in part):
         return part
     if not isinstance(part, Mapping):
-        raise LanguageError(f"an object of attributes expected, not {_show(part)}", where or None)
+        raise LanguageError(f"an object of attributes expected, not {shown(part)}", where or None)
     if len(part) > TERMS_MAX:
         raise LanguageError(f"{len(part)} attributes are more than {TERMS_MAX}")
     return [term for name, value in part.items() for term in _of_attribute(name, value, where)]
@@ -86,12 +101,12 @@ def _terms(part: object, number: int | None) -> list[Term]:
 
 def _of_attribute(name: object, value: object, where: str) -> Iterator[Term]:
     if not isinstance(name, str) or not name:
-        raise LanguageError(f"an attribute's name is a non-empty text, not {_show(name)}", where)
+        raise LanguageError(f"an attribute's name is a non-empty text, not {shown(name)}", where)
     position = f"{where}attribute {name!r}"
     if isinstance(value, Mapping):
         for operator, operand in value.items():
             if not isinstance(operator, str):
-                raise LanguageError(f"an operator is a text, not {_show(operator)}", position)
+                raise LanguageError(f"an operator is a text, not {shown(operator)}", position)
             yield Term(name, operator, operand, position)
     else:
         yield Term(name, EQUAL, value, position)
@@ -104,7 +119,7 @@ def scalar_text(value: object, position: str) -> str:
     elif isinstance(value, int | float):
         value = repr(value)
     if not isinstance(value, str):
-        raise LanguageError(f"a text, number or truth value expected, not {_show(value)}", position)
+        raise LanguageError(f"a text, number or truth value expected, not {shown(value)}", position)
     if len(value) > VALUE_MAX:
         raise LanguageError(f"{len(value)} characters are more than {VALUE_MAX}", position)
     return value
@@ -236,6 +251,7 @@ def from_xml(source: str | bytes) -> list[list[Term]]:
     return reader.parts
 
 
-def _show(value: object) -> str:
+def shown(value: object) -> str:
+    """A value in an error, not too long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from preprocess.errors import LanguageError
-from preprocess.forms import TERMS_MAX, from_json, text_of
+from preprocess.forms import TERMS_MAX, from_json, named, text_of
 from preprocess.language import Index, Language
 from routing.content_graph import ContentGraph, NodeId
 
@@ -49,11 +49,15 @@ class Hierarchy(Language[Keywords, Keywords]):
         return HierarchyIndex(self, graph)
 
 
-def names(source: object) -> list[str]:
-    """One name, a list of them, or a list in JSON."""
-    if isinstance(source, str | bytes):
+def names(source: object, key: str) -> list[str]:
+    """One name, a list of them, a list in JSON, or pairs with this key: <s><key>name</key></s>."""
+    pairs = named(source, key)
+    if pairs is not None:
+        source = pairs.get(key, [])
+    elif isinstance(source, str | bytes):
         source = text_of(source).strip()
-        source = from_json(source) if source.startswith("[") else [source]
+        source = from_json(source) if source[:1] in ("[", '"') else source
+        source = [source] if isinstance(source, str) else source
     if not isinstance(source, list | tuple | set | frozenset):
         raise LanguageError(f"a name or a list of names expected, not {source!r}")
     for name in source:

@@ -51,10 +51,10 @@ class Ontology(Hierarchy):
         return above
 
     def parse(self, subscription: object) -> Keywords:
-        return self.topic(names(subscription))
+        return self.topic(names(subscription, "keyword"))
 
     def parse_notification(self, notification: object) -> Keywords:
-        labels = names(notification)
+        labels = names(notification, "keyword")
         if len(labels) == 1:
             return self.up(labels[0])
         return frozenset().union(*map(self.up, labels))

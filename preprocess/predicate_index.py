@@ -1,49 +1,31 @@
 """An index for boxes of typed attributes.
 
-Each box is filed under the one of its demands that the fewest notifications will meet (the access
-predicates of Le Subscribe, which Kulik 2004, section 6.3, points to), and is looked at only by
-notifications that meet it:
-
-    few values        a hash bucket for each
-    a bounded span    one or two cells of a power-of-two size: a value probes one cell a size
-    prefix, suffix    a bucket for the (first, last) characters
-    substring         a bucket for its first three characters
-    anything else     all boxes that demand something of this attribute
-
-What is filed together is compared at once: every demand has a lowest and a highest number
-(`Kind.scale`), which decide it where the demand is one span of numbers or short texts, and
-otherwise leave the decision to the box itself. Missing demands reach from -inf to inf, and all
-others are finite, so a missing value needs no case of its own: it counts as inf. Lowest numbers
-are negated, so that a box holds a point if none of its bounds is below the point's.
+Every demand has a lowest and a highest number (`Kind.scale`), which decide it where the demand is
+one span of numbers or short texts, and otherwise leave the decision to the box itself. Missing
+demands reach from -inf to inf, and all others are finite, so a missing value needs no case of its
+own: it counts as inf. Lowest numbers are negated, so that a box holds a point if none of its
+bounds is below the point's. `predicate_access` finds those boxes.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from array import array
-from collections.abc import Hashable, Iterator
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
 
-from preprocess.columns import Bucket, Floats, Slots, SortedColumn, Table, slots_of
-from preprocess.constraints import Constraint, common_prefix, listed
+from preprocess.columns import Floats, Slots, SortedColumn, Table, slots_of
+from preprocess.constraints import Constraint
 from preprocess.kinds import Kind, String
 from preprocess.language import Index
+from preprocess.predicate_access import Access, few_points
 from preprocess.predicates import Box, Boxes, Predicates, Values, box_covers, box_holds
 from routing.content_graph import ContentGraph, NodeId
 
-#: A demand for more values than this is not filed under each of them.
-_POINTS_MAX = 8
-#: Characters of prefixes and suffixes that are looked at.
-_EDGE_MAX = 8
-_GRAM = 3
-_BEYOND = 1 << 1100
 #: The node of a slot whose topic was removed.
 _GONE = -1
-
-Key = tuple[Hashable, ...]
 
 
 class PredicateIndex(Index[Boxes, Values]):
@@ -57,18 +39,20 @@ class PredicateIndex(Index[Boxes, Values]):
         self._clear()
 
     def _clear(self) -> None:
-        width = len(self._number)
-        self._low, self._high = Table(width), Table(width)
+        #: By slot, the negated lowest numbers of a box, then the highest ones.
+        self._bounds = Table(2 * len(self._number))
         self._boxes: list[Box] = []
         self._node: array[int] = array("q")
         self._exact: array[int] = array("b")
         self._slots: dict[NodeId, list[int]] = {}
-        self._access = _Access(self.language.kinds)
+        self._access = Access(self.language.kinds, self._bounds)
         #: Per attribute, the lowest numbers of all demands.
         self._sorted = {name: SortedColumn() for name in self._number}
         #: Per attribute and value, the boxes of whose values it is the first.
         self._first: dict[tuple[str, object], array[int]] = {}
         self._stale = 0
+        #: Whether any topic has several boxes, so that a node can be found more than once.
+        self._united = False
 
     # -- changes -------------------------------------------------------------------------
 
@@ -78,26 +62,33 @@ class PredicateIndex(Index[Boxes, Values]):
 
     def _file(self, topic: Boxes, node: NodeId) -> None:
         self._slots[node] = [self._file_box(box, node) for box in topic]
+        self._united = self._united or len(topic) > 1
 
     def _file_box(self, box: Box, node: NodeId) -> int:
-        low, high, exact = [-math.inf] * len(self._number), [math.inf] * len(self._number), True
         slot = len(self._boxes)
+        numbers, exact = self._numbers(box)
         for name, demand in box:
-            i = self._number[name]
-            kind = self.language.kinds[name]
-            low[i], high[i], sure = bounds(kind, demand)
-            exact = exact and sure
-            self._sorted[name].add(low[i], slot)
-            points = few_points(kind, demand)
+            self._sorted[name].add(-numbers[self._number[name]], slot)
+            points = few_points(self.language.kinds[name], demand)
             if points:
                 self._first.setdefault((name, points[0]), array("q")).append(slot)
-        self._low.add(low)
-        self._high.add(high)
+        self._bounds.add(numbers)
         self._boxes.append(box)
         self._node.append(node)
         self._exact.append(exact)
-        self._access.add(box, [*(-number for number in low), *high], slot)
+        self._access.add(box, numbers, slot)
         return slot
+
+    def _numbers(self, box: Box) -> tuple[list[float], bool]:
+        """The bounds of a box, and whether they decide what it holds."""
+        width, exact = len(self._number), True
+        numbers = [math.inf] * (2 * width)
+        for name, demand in box:
+            i = self._number[name]
+            low, numbers[width + i], sure = bounds(self.language.kinds[name], demand)
+            numbers[i] = -low
+            exact = exact and sure
+        return numbers, exact
 
     def remove(self, topic: Boxes, node: NodeId) -> None:
         """Rows stay behind and belong to no node, until they are as many as the others."""
@@ -113,16 +104,31 @@ class PredicateIndex(Index[Boxes, Values]):
     # -- looking up ----------------------------------------------------------------------
 
     def matching(self, notification: Values) -> set[NodeId]:
-        slots = self._access.reached(notification, self._point(notification))
-        if not len(slots):
-            return set()
-        exact = np.frombuffer(self._exact, np.bool_)[slots]
-        found: set[NodeId] = set(slots_of(self._node)[slots[exact]].tolist())
-        for slot in slots[~exact].tolist():
-            if box_holds(self._boxes[slot], notification):
-                found.add(self._node[slot])
-        found.discard(_GONE)
+        return set(self._found(notification).tolist())
+
+    def lowest(self, notification: Values) -> list[NodeId]:
+        nodes = self._found(notification)
+        if self._inner:
+            return self.low(set(nodes.tolist()))
+        nodes.sort()
+        found: list[NodeId] = nodes.tolist()
         return found
+
+    def _found(self, notification: Values) -> Slots:
+        """Every node that matches, once."""
+        found = self._access.reached(notification, self._point(notification))
+        if not found:
+            return slots_of(())
+        slots = np.concatenate(found)
+        exact = np.frombuffer(self._exact, np.bool_)[slots]
+        if not exact.all():
+            boxes = self._boxes
+            sure = [slot for slot in slots[~exact].tolist() if box_holds(boxes[slot], notification)]
+            slots = np.concatenate([slots[exact], np.array(sure, np.int64)])
+        nodes = slots_of(self._node)[slots]
+        if self._stale:
+            nodes = nodes[nodes != _GONE]
+        return np.unique(nodes) if self._united else nodes
 
     def _point(self, values: Values) -> Floats:
         """What the bounds of a box must reach to hold the values."""
@@ -133,12 +139,19 @@ class PredicateIndex(Index[Boxes, Values]):
         return np.array([*(-number for number in point), *point])[:, None]
 
     def above(self, topic: Boxes) -> set[NodeId]:
-        """Whatever covers a box holds each value in it; one will do to find the candidates."""
-        box = min(topic, key=repr)
-        witness = {name: _witness(demand) for name, demand in box}
-        candidates = self.matching(witness) if box_holds(box, witness) else set(self.topics)
+        """Whatever covers a box holds each value in it, and its bounds are no narrower."""
+        box = min(topic, key=repr) if len(topic) > 1 else next(iter(topic))
         topics, covers = self.topics, self.language.covers
-        return {node for node in candidates if covers(topics[node], topic)}
+        return {node for node in self._around(box) if covers(topics[node], topic)}
+
+    def _around(self, box: Box) -> AbstractSet[NodeId]:
+        """A superset of the nodes that cover a box."""
+        witness = {name: _witness(demand) for name, demand in box}
+        if not box_holds(box, witness):
+            return self.topics.keys()
+        point = np.array(self._numbers(box)[0])[:, None]
+        slots = np.concatenate([slots_of(()), *self._access.reached(witness, point)])
+        return set(slots_of(self._node)[slots].tolist()) - {_GONE}
 
     def below(self, topic: Boxes) -> set[NodeId]:
         found: set[NodeId] = set()
@@ -156,8 +169,8 @@ class PredicateIndex(Index[Boxes, Values]):
         for name, demand in box:
             i = self._number[name]
             low, high, _ = bounds(self.language.kinds[name], demand)
-            slots = slots[self._high.column(i)[slots] <= high]
-            slots = slots[self._low.column(i)[slots] >= low]
+            slots = slots[self._bounds.column(len(self._number) + i)[slots] <= high]
+            slots = slots[self._bounds.column(i)[slots] <= -low]
         boxes = self._boxes
         return [
             slot
@@ -186,121 +199,6 @@ class PredicateIndex(Index[Boxes, Values]):
             if count < fewest:
                 fewest, best, span = count, None, (name, low, high)
         return self._sorted[span[0]].between(*span[1:]) if best is None else best
-
-
-class _Access:
-    """Which slots a notification has to look at."""
-
-    def __init__(self, kinds: dict[str, Kind]) -> None:
-        self._kinds = kinds
-        self._buckets: dict[Key, Bucket] = {}
-        #: Sizes of cells in use, and lengths of prefixes and suffixes, by attribute.
-        self._sizes: dict[str, set[int]] = {name: set() for name in kinds}
-        self._prefixes: dict[str, set[int]] = {name: set() for name in kinds}
-        self._suffixes: dict[str, set[int]] = {name: set() for name in kinds}
-        self._distinct: dict[str, int] = dict.fromkeys(kinds, 0)
-        self._extent: dict[str, tuple[float, float]] = {}
-
-    def add(self, box: Box, numbers: list[float], slot: int) -> None:
-        """File a box and its bounds under its most selective demand."""
-        best: tuple[float, list[Key]] = (math.inf, [()])
-        for name, demand in box:
-            option = self._option(name, self._kinds[name], demand)
-            if option[0] < best[0]:
-                best = option
-        for key in best[1]:
-            if key not in self._buckets:
-                self._note(key)
-                self._buckets[key] = Bucket(len(numbers))
-            self._buckets[key].add(numbers, slot)
-
-    def _note(self, key: Key) -> None:
-        """Remember what notifications have to probe."""
-        if len(key) < 3:
-            return
-        name, form, what = str(key[0]), key[1], key[2]
-        if form == "is":
-            self._distinct[name] += 1
-        elif form == "cell":
-            assert isinstance(what, int)
-            self._sizes[name].add(what)
-        elif form == "prefix":
-            self._prefixes[name].add(len(str(what)))
-        elif form == "suffix":
-            self._suffixes[name].add(len(str(what)))
-
-    def _option(self, name: str, kind: Kind, demand: Constraint) -> tuple[float, list[Key]]:
-        """How many notifications would meet this demand, and the keys to file it under."""
-        points = few_points(kind, demand)
-        if points:
-            share = len(points) / (2 + self._distinct[name])
-            return share, [(name, "is", point) for point in points]
-        if isinstance(kind, String):
-            return self._text_option(name, demand)
-        low, high, _ = bounds(kind, demand)
-        if kind.open and (demand.spans[0][0] == kind.bottom or demand.spans[-1][1] == kind.top):
-            return 1.0, [(name, "any")]
-        first, last = self._extent.get(name, (low, high))
-        first, last = self._extent[name] = (min(first, low), max(last, high))
-        size = _cell_size(low, high)
-        share = min(1.0, (math.ldexp(1.0, size) + high - low) / (last - first + 1.0))
-        cells = sorted({_cell(low, size), _cell(high, size)})
-        return share, [(name, "cell", size, cell) for cell in cells]
-
-    def _text_option(self, name: str, demand: Constraint) -> tuple[float, list[Key]]:
-        prefix = common_prefix(demand.spans)[:_EDGE_MAX]
-        part = max(demand.parts, key=len, default="")[:_GRAM]
-        options = (
-            (prefix, (name, "prefix", prefix)),
-            (demand.suffix[-_EDGE_MAX:], (name, "suffix", demand.suffix[-_EDGE_MAX:])),
-            (part, (name, "part", part)),
-        )
-        text, key = max(options, key=lambda option: len(option[0]))
-        if not text:
-            return 1.0, [(name, "any")]
-        return 0.5 ** len(text), [key]
-
-    def reached(self, values: Values, point: Floats) -> Slots:
-        """Every slot whose bounds hold the values."""
-        buckets = self._buckets
-        found = [buckets[key].reached(point) for key in self._probes(values) if key in buckets]
-        return np.concatenate(found) if found else slots_of(array("q"))
-
-    def _probes(self, values: Values) -> Iterator[Key]:
-        yield ()
-        for name, value in values.items():
-            kind = self._kinds[name]
-            yield (name, "any")
-            yield (name, "is", value)
-            if isinstance(kind, String):
-                yield from self._text_probes(name, value)
-            elif self._sizes[name]:
-                scaled = kind.scale(value)
-                for size in self._sizes[name]:
-                    yield (name, "cell", size, _cell(scaled, size))
-
-    def _text_probes(self, name: str, value: str) -> Iterator[Key]:
-        for length in self._prefixes[name]:
-            if length <= len(value):
-                yield (name, "prefix", value[:length])
-        for length in self._suffixes[name]:
-            if length <= len(value):
-                yield (name, "suffix", value[-length:])
-        grams = {value[i : i + n] for n in range(1, _GRAM + 1) for i in range(len(value) - n + 1)}
-        for gram in grams:
-            yield (name, "part", gram)
-
-
-def few_points(kind: Kind, demand: Constraint) -> list[object]:
-    """The values of a demand for a few of them; empty for any other."""
-    spans = demand.spans
-    if len(spans) > _POINTS_MAX or not demand.plain:
-        return []
-    if isinstance(kind, String):
-        return list(listed(spans) or ())
-    if all(end == kind.after(first) for first, end in spans):
-        return [first for first, _ in spans]
-    return []
 
 
 def bounds(kind: Kind, demand: Constraint) -> tuple[float, float, bool]:
@@ -340,19 +238,3 @@ def _witness(demand: Constraint) -> object:
     """A value that meets a demand, as far as that is easy to say."""
     first = demand.spans[0][0]
     return first if demand.plain else first + "".join(demand.parts) + demand.suffix
-
-
-def _cell_size(low: float, high: float) -> int:
-    """The exponent of the smallest cells of which the two ends are in the same or neighbours."""
-    size = math.frexp(min(high - low, sys.float_info.max))[1]
-    while _cell(high, size) - _cell(low, size) > 1:
-        size += 1
-    return size
-
-
-def _cell(value: float, size: int) -> int:
-    try:
-        return math.floor(math.ldexp(value, -size))
-    except OverflowError:
-        # Beyond every span of this size: floats so far out are further apart than that.
-        return _BEYOND if value > 0 else -_BEYOND

@@ -151,8 +151,11 @@ def box_covers(a: Box, b: Box) -> bool:
 
 def primes(boxes: Iterable[Box]) -> Boxes:
     """The largest boxes within a union of boxes; LanguageError if there are too many."""
+    different = set(boxes)
+    if len(different) == 1:
+        return frozenset(different)
     found: list[Box] = []
-    waiting = sorted(set(boxes), key=repr, reverse=True)
+    waiting = sorted(different, key=repr, reverse=True)
     steps = 0
     while waiting:
         box = waiting.pop()

@@ -118,14 +118,14 @@ class Preprocessor(Generic[T, N]):
         if isinstance(change, Removed):
             self._remove(change.node)
         else:
-            self._insert(self.language.parse(change.topic), change)
+            self.insert(self.language.parse(change.topic), change)
         self.version = change.version
 
     def load(self, topics: Iterable[tuple[NodeId, object]]) -> None:
         """Insert many topics under given IDs, each at its place; equal topics are refused."""
         for node, subscription in topics:
             topic = self.language.parse(subscription)
-            self._insert(topic, self.place(topic, node))
+            self.insert(topic, self.place(topic, node))
             self.version += 1
 
     def adopt(self, rows: Iterable[tuple[NodeId, object, Collection[NodeId]]]) -> None:
@@ -160,7 +160,8 @@ class Preprocessor(Generic[T, N]):
         known, text = self.nodes[topic], self.language.text(topic)
         return ProtocolError(f"node {node} has the topic of node {known}: {text}")
 
-    def _insert(self, topic: T, change: Inserted) -> None:
+    def insert(self, topic: T, change: Inserted) -> None:
+        """Take a topic in at the place that a change gives it."""
         if topic in self.nodes:
             raise self._known(topic, change.node)
         self.graph.insert(change.node, change.parents, change.children)

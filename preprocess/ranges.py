@@ -11,9 +11,10 @@ import json
 import math
 import re
 from bisect import bisect_left, bisect_right, insort
+from typing import Any
 
 from preprocess.errors import LanguageError
-from preprocess.forms import from_json, text_of
+from preprocess.forms import from_json, named, text_of
 from preprocess.language import Index, Language, Position
 from routing.content_graph import ContentGraph, NodeId
 
@@ -26,7 +27,10 @@ Range = tuple[Number, Number]
 
 
 class Ranges(Language[Range, Range]):
-    """Stretches: (5, 12), [5, 12], "5..12", "exits 5 to 12", or 7 for (7, 7)."""
+    """Stretches: (5, 12), [5, 12], "5..12", "exits 5 to 12", or 7 for (7, 7).
+
+    As pairs: {"first": 5, "last": 12}, <jam first="5" last="12"/>.
+    """
 
     name = "ranges"
 
@@ -49,7 +53,10 @@ class Ranges(Language[Range, Range]):
         return RangeIndex(self, graph)
 
     def _range(self, source: object) -> Range:
-        if isinstance(source, str | bytes):
+        pairs = named(source, "first", "last")
+        if pairs is not None:
+            source = [_end(pairs, "first"), _end(pairs, "last")]
+        elif isinstance(source, str | bytes):
             source = _from_text(text_of(source).strip())
         if not isinstance(source, list | tuple):
             source = (source, source)
@@ -64,6 +71,14 @@ class Ranges(Language[Range, Range]):
 def _from_text(text: str) -> object:
     found = _ENDS.fullmatch(text)
     return [from_json(end) for end in found.groups()] if found else from_json(text)
+
+
+def _end(pairs: dict[str, list[Any]], name: str) -> object:
+    """One end of a range from pairs; XML has texts only."""
+    values = pairs.get(name, [])
+    if len(values) != 1:
+        raise LanguageError(f"one number expected, not {len(values)}", f"attribute {name!r}")
+    return from_json(values[0]) if isinstance(values[0], str) else values[0]
 
 
 def _number(value: object, position: str) -> Number:

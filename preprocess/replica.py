@@ -170,8 +170,9 @@ class Replica(Preprocessor[T, N]):
         answers, self._answers = self._answers, []
         return answers + self._ask()
 
-    def _insert(self, topic: T, change: Inserted) -> None:
-        super()._insert(topic, change)
+    def insert(self, topic: T, change: Inserted) -> None:
+        """Also answer whoever has waited for the topic."""
+        super().insert(topic, change)
         self._answers += [Answer(ticket, change.node) for ticket in self._waiting.pop(topic, ())]
 
     def _ask(self) -> list[Effect]:

@@ -102,7 +102,7 @@ def attribute_value_sparse(size: int, rng: Rng) -> Scene:
     language = AttributeValue()
     drawn = draw(1 - _WILDCARD)
     scene = Scene("attribute-value-sparse", Preprocessor(language), draw(_APPEARS), drawn)
-    _grow(scene.preprocessor, _distinct(language, drawn, size, rng))
+    _grow(scene.preprocessor, _distinct(language, drawn, size, rng), dict)
     return scene
 
 
@@ -116,13 +116,16 @@ def _distinct(
     return sorted(found, key=len)
 
 
-def _grow(preprocessor: Preprocessor[Any, Any], topics: list[Any]) -> None:
-    """Insert topics that come after what covers them: only the parents are to be found."""
-    index = preprocessor.index
+def _grow(
+    preprocessor: Preprocessor[Any, Any], topics: list[Any], as_notification: Callable[[Any], Any]
+) -> None:
+    """Insert topics that come after what covers them: only the parents are to be found.
+
+    They are the lowest nodes that match a notification with the topic's atoms and no others.
+    """
+    lowest, insert = preprocessor.index.lowest, preprocessor.insert
     for node, topic in enumerate(topics):
-        parents = tuple(index.low(index.above(topic)))
-        text = preprocessor.language.text(topic)
-        preprocessor.apply(Inserted(node + 1, node, text, parents, ()))
+        insert(topic, Inserted(node + 1, node, "", tuple(lowest(as_notification(topic))), ()))
 
 
 # -- the others --------------------------------------------------------------------------------
@@ -265,7 +268,7 @@ def feeds(size: int, rng: Rng) -> Scene:
 
     language = Feeds()
     scene = Scene("feeds", Preprocessor(language), item, subscription)
-    _grow(scene.preprocessor, _distinct(language, subscription, size, rng))
+    _grow(scene.preprocessor, _distinct(language, subscription, size, rng), frozenset)
     return scene
 
 

@@ -50,7 +50,7 @@ class TypeHierarchy(Hierarchy):
         several = subscription if isinstance(subscription, list | tuple) else [subscription]
         classes = [choice for choice in several if isinstance(choice, type)]
         if len(classes) < len(several):
-            return self.topic(names(subscription))
+            return self.topic(names(subscription, "type"))
         return self.topic(map(self._name, classes))
 
     def parse_notification(self, notification: object) -> Keywords:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import time
 from typing import Annotated, Any
 
 import typer
@@ -75,12 +74,10 @@ def _skipped(name: str, number: int) -> dict[str, Any]:
 def _measured(
     name: str, number: int, seconds: float, search_seconds: float, seed: int
 ) -> list[dict[str, Any]]:
-    from preprocess.measure import measure
+    from preprocess.measure import build, measure
     from preprocess.scenes import SCENES
 
-    start = time.monotonic()
-    scene = SCENES[name](number, random.Random(seed))
-    loaded = time.monotonic() - start
+    scene, loaded = build(lambda: SCENES[name](number, random.Random(seed)))
     size = len(scene.preprocessor.graph)
     typer.echo(f"{name}: {size:,} topics in {loaded:.1f} s, measuring …", err=True)
     rows = measure(scene, seconds, search_seconds, seed)

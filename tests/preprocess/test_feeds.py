@@ -79,6 +79,8 @@ def test_an_item_may_come_as_its_fields():
     forms = [
         {"feed": "f", "title": "A title", "categories": ["x"]},
         '{"feed": "f", "title": "A title", "categories": "x"}',
+        '{"feed": "f", "title": "A title", "category": ["x"]}',
+        '<item feed="f"><title>A title</title><category>x</category></item>',
     ]
     parsed = LANGUAGE.parse_notification(item)
     assert all(LANGUAGE.parse_notification(form) == parsed for form in forms)
@@ -88,9 +90,15 @@ def test_an_item_may_come_as_its_fields():
     ("source", "message"),
     [
         ({"feed": "f"}, "at field 'title': it is missing"),
-        ({"feed": 7, "title": "t"}, "at field 'feed': texts expected"),
-        ({"feed": "f", "title": "t", "body": "b"}, "at field 'body': texts expected for feed"),
-        ("[1]", "an Item or its fields expected, not list"),
+        ({"feed": 7, "title": "t"}, "at field 'feed': one text expected"),
+        ({"feed": "f", "title": ["t", "u"]}, "at field 'title': one text expected"),
+        ({"feed": "f", "title": "t", "categories": [7]}, "at field 'category': one text expected"),
+        ({"feed": "f", "title": "t", "body": "b"}, "at attribute 'body': only feed, title"),
+        ("<item feed='f'><title>t</title><body/></item>", "line 1, column 39: only feed, title"),
+        ("<item feed='f'", "not XML"),
+        ('{"feed": "f"', "not JSON"),
+        ("[1]", "an Item or its fields expected, not str"),
+        (7, "an Item or its fields expected, not int"),
     ],
 )
 def test_an_item_that_does_not_parse_says_why(source, message):

@@ -73,8 +73,15 @@ def test_boston_or_new_york_goes_between_league_and_teams():
 
 def test_equal_choices_are_one_topic():
     ontology = Ontology.from_text(BASEBALL)
-    forms = ("Rivals", ["Boston", "Rivals"], '["Rivals", "New York"]', ("Rivals", "Rivals"))
+    forms = (
+        *("Rivals", ["Boston", "Rivals"], '["Rivals", "New York"]', ("Rivals", "Rivals")),
+        *({"keyword": "Rivals"}, '{"keyword": ["Boston", "Rivals"]}', '"Rivals"'),
+        *('<s keyword="Rivals"/>', "<s><keyword>Boston</keyword><keyword>Rivals</keyword></s>"),
+    )
     assert len({ontology.parse(form) for form in forms}) == 1
+    labels = (["Boston", "New York"], '{"keyword": ["New York", "Boston"]}')
+    xml = "<n><keyword>Boston</keyword><keyword>New York</keyword></n>"
+    assert len({ontology.parse_notification(form) for form in (*labels, xml)}) == 1
 
 
 def test_an_ontology_comes_from_a_file(tmp_path):
@@ -106,6 +113,10 @@ def test_a_wrong_file_says_where(text, message):
         (7, "a name or a list"),
         ([7], "a name is a text"),
         ('["Boston"', "not JSON"),
+        ("7", "'7': not a keyword"),
+        ('{"keyword": []}', "can match nothing"),
+        ("<s/>", "can match nothing"),
+        ("<s><word>Boston</word></s>", "line 1, column 16: only keyword can be named"),
     ],
 )
 def test_wrong_keywords_say_why(source, message):
@@ -139,6 +150,9 @@ def test_classes_are_known_by_name_and_unions_are_choices():
     assert language.parse("builtins.OSError") == language.parse(OSError)
     either = language.parse(OSError | ValueError)
     assert either == language.parse(["builtins.ValueError", "builtins.OSError"])
+    assert either == language.parse('{"type": ["builtins.ValueError", "builtins.OSError"]}')
+    xml = "<s><type>builtins.OSError</type><type>builtins.ValueError</type></s>"
+    assert either == language.parse(xml)
     assert language.matches(either, language.parse_notification(FileNotFoundError()))
     assert not language.matches(either, language.parse_notification(KeyError()))
 
@@ -180,6 +194,21 @@ def test_a_predicate_that_raises_is_counted_and_harms_no_other():
     count, error = language.failures["broken"]
     assert count == 1
     assert isinstance(error, ZeroDivisionError)
+
+
+def test_a_predicate_is_named_in_every_form():
+    language = _active(1)
+    language.add("<odd name", bool)
+    forms = ("divides by 1", {"predicate": "divides by 1"}, '{"predicate": "divides by 1"}')
+    xml = "<s><predicate>divides by 1</predicate></s>"
+    assert {language.parse(form) for form in (*forms, xml)} == {"divides by 1"}
+    assert language.parse("<odd name") == "<odd name"
+
+
+@pytest.mark.parametrize("source", [7, {}, [], "<s/>", {"predicate": ["divides by 1", "x"]}])
+def test_what_names_no_predicate_is_refused(source):
+    with pytest.raises(LanguageError, match="not the name of a predicate"):
+        _active(1).parse(source)
 
 
 def test_an_unknown_predicate_is_refused():

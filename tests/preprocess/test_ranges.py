@@ -30,7 +30,11 @@ def test_a_header_names_the_lowest_topics_that_overlap():
 
 
 def test_equal_meaning_is_one_topic_in_every_form():
-    forms = ((5, 12), [5, 12.0], "5..12", "[5, 12]", "5 to 12", "exits 5 to 12", b" 5..12.0 ")
+    forms = (
+        *((5, 12), [5, 12.0], "5..12", "[5, 12]", "5 to 12", "exits 5 to 12", b" 5..12.0 "),
+        *({"first": 5, "last": 12}, '{"last": 12, "first": 5}', '<jam first="5" last="12"/>'),
+        "<jam><first>5.0</first><last>12</last></jam>",
+    )
     assert len({LANGUAGE.parse(form) for form in forms}) == 1
     assert LANGUAGE.parse("7") == LANGUAGE.parse(7) == (7, 7)
 
@@ -45,7 +49,12 @@ def test_equal_meaning_is_one_topic_in_every_form():
         (True, "a finite number"),
         (float("nan"), "a finite number"),
         ((1, float("inf")), "a finite number"),
-        ({"a": 1}, "a finite number"),
+        ({"a": 1}, "at attribute 'a': only first, last can be named"),
+        ({"first": 1}, "at attribute 'last': one number expected, not 0"),
+        ({"first": [1, 2], "last": 3}, "at attribute 'first': one number expected, not 2"),
+        ('<jam first="5" last="x"/>', "not JSON"),
+        ('<jam first="5" last="true"/>', "at the last end: a finite number"),
+        ('<jam first="5"><last op="lt">7</last></jam>', "only = is known"),
     ],
 )
 def test_what_does_not_parse_says_why(source, reason):
