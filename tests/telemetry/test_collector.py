@@ -17,7 +17,7 @@ from actors.host import HostOptions
 from actors.telemetry.collector import Collector
 from actors.telemetry.export import QUEUE_MAX, Exporter
 from actors.telemetry.options import Tracing
-from actors.telemetry.server import CollectorServer
+from actors.telemetry.server import CollectorServer, _Handler
 from actors.telemetry.spans import Span
 
 
@@ -100,9 +100,9 @@ def test_a_collector_that_is_away_slows_nothing_and_is_reported_once(network, ca
         exporter = client.host.tracer.exporter
         until(lambda: exporter.trouble and exporter.dropped, "the report")
     reports = [r.getMessage() for r in caplog.records if client.host.address in r.getMessage()]
-    assert len([text for text in reports if "no export to" in text]) == 1
+    assert len([text for text in reports if "no export" in text]) == 1
     status = client.host.status()["telemetry"]
-    assert status["trouble"].startswith(f"no export to {endpoint}")
+    assert status["trouble"].startswith(f"no export of spans to {endpoint}")
     assert status["exported"] == 0
 
 
@@ -126,6 +126,33 @@ def test_a_killed_collector_costs_spans_that_are_counted_and_comes_back(network)
     assert exporter.exported + exporter.dropped + len(exporter._queue) == client.host.tracer.made
 
 
+def test_a_collector_without_a_place_for_metrics_gets_spans_and_no_complaint(
+    network, caplog, monkeypatch
+):
+    """Jaeger is one: it answers 404."""
+    take = _Handler.do_POST
+
+    def take_traces(handler):
+        if handler.path == "/v1/metrics":
+            handler.path = "/nowhere"
+        take(handler)
+
+    monkeypatch.setattr(_Handler, "do_POST", take_traces)
+    with CollectorServer() as server, caplog.at_level(logging.WARNING):
+        options = HostOptions(tracing=Tracing(server.url, 1.0, metrics_period=0.05))
+        made = network([("r0", "r1")], [ROOT], options=options)
+        made.insert(ROOT, 1)
+        client = made.client("r1")
+        hosts = [*made.hosts.values(), client.host]
+        told = lambda: [host.tracer.status() for host in hosts]  # noqa: E731
+        until(lambda: not any(each["metrics"] for each in told()), "nobody sends metrics")
+        client.publisher("p").publish(ROOT, (1,), b"", timeout=DEADLINE)
+        until(lambda: all(each["exported"] for each in told()), "everybody's spans")
+        assert [each["trouble"] for each in told()] == ["", "", ""]
+        assert [each["dropped"] for each in told()] == [0, 0, 0]
+    assert "no export" not in caplog.text
+
+
 def test_a_full_queue_drops_and_counts():
     exporter = Exporter("x", "http://127.0.0.1:9")
     exporter._stopping = True  # its thread never starts
@@ -137,6 +164,7 @@ def test_a_full_queue_drops_and_counts():
         "dropped": 7,
         "waiting": QUEUE_MAX,
         "trouble": "",
+        "metrics": True,
     }
 
 
