@@ -6,7 +6,10 @@ import gzip
 import json
 import logging
 import socket
+import statistics
 import time
+from contextlib import contextmanager, nullcontext
+from itertools import product
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -53,7 +56,7 @@ def collected(server: CollectorServer) -> list[Row]:
     return rows
 
 
-def test_the_collector_has_the_spans_that_brute_force_expects(network, server):
+def test_the_collector_has_the_spans_that_brute_force_expects(server, network):
     options = HostOptions(tracing=Tracing(server.url, metrics_period=0.2))
     made = network(TREE, [ROOT], config=CALM, options=options)
     world = TracedWorld(made, 5)
@@ -124,6 +127,55 @@ def test_a_killed_collector_costs_spans_that_are_counted_and_comes_back(network)
         publish()
         until(lambda: not exporter.trouble, "the collector's return")
     assert exporter.exported + exporter.dropped + len(exporter._queue) == client.host.tracer.made
+
+
+@contextmanager
+def hanging(port: int):
+    """Somebody who takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", port)):
+        yield
+
+
+def test_a_collector_that_is_killed_or_hangs_slows_nothing_and_each_outage_is_reported_once(
+    network, caplog
+):
+    """The same network and the same traffic, all of it sampled, while its collector comes and goes.
+
+    With a collector that works, hosts do more than with one that does not: so if nobody waits for
+    it, throughput is no lower without. Half is far below what noise does to a median of three.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    tracing = Tracing(f"http://127.0.0.1:{port}", 1.0, metrics_period=0.2)
+    made = network([("r0", "r1")], [ROOT], config=CALM, options=HostOptions(tracing=tracing))
+    made.insert(ROOT, 1)
+    client = made.client("r1")
+    subscriber = client.subscriber("s")
+    subscriber.subscribe(ROOT, 1, DEADLINE)
+    publisher, exporter = client.publisher("p"), client.host.tracer.exporter
+    phases = {"works": lambda: CollectorServer(port), "killed": nullcontext}
+    phases["hangs"] = lambda: hanging(port)
+    rates = {name: [] for name in phases}
+    for _, (name, phase) in product(range(3), phases.items()):
+        with phase(), caplog.at_level(logging.WARNING):
+            publisher.publish(ROOT, (1,), b"")
+            subscriber.get(DEADLINE)
+            works = name == "works"
+            until(lambda w=works: bool(exporter.trouble) != w, f"trouble where it {name}")
+            began = time.perf_counter()
+            for _ in range(300):
+                publisher.send(ROOT, (1,), b"")
+            for _ in range(300):
+                subscriber.get(DEADLINE)
+            rates[name].append(300 / (time.perf_counter() - began))
+    medians = {name: statistics.median(found) for name, found in rates.items()}
+    assert medians["killed"] > 0.5 * medians["works"], rates
+    assert medians["hangs"] > 0.5 * medians["works"], rates
+    told = [r for r in caplog.records if r.getMessage().startswith(client.host.address)]
+    assert len(told) == 3, [r.getMessage() for r in told]
+    status = exporter.status()
+    assert status["exported"] > 0
+    assert status["dropped"] > 0
 
 
 def test_a_collector_without_a_place_for_metrics_gets_spans_and_no_complaint(

@@ -70,7 +70,7 @@ def stored() -> list[Row]:
     return list(rows.values())
 
 
-def test_jaeger_has_the_spans_that_brute_force_expects(network, jaeger):
+def test_jaeger_has_the_spans_that_brute_force_expects(jaeger, network):
     made = network(TREE, [ROOT], config=CALM, options=HostOptions(tracing=Tracing(INGEST)))
     world = TracedWorld(made, 5)
     world.publish(40)

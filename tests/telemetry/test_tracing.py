@@ -221,7 +221,8 @@ def way_of(made):
     return way
 
 
-def test_a_trace_survives_the_restart_of_a_router_on_its_way(network):
+@pytest.mark.parametrize("restarted", [("r1",), ("r1", ROOT)], ids=["router", "rendezvous too"])
+def test_a_trace_survives_the_restart_of_routers_on_its_way(network, restarted):
     made = network(TREE, [ROOT])
     made.insert(ROOT, 1)
     subscriber = made.client("r3", "far").subscriber("s")
@@ -230,7 +231,10 @@ def test_a_trace_survives_the_restart_of_a_router_on_its_way(network):
     made.kill("r1")
     future = publisher.send(ROOT, (1,), b"x", sample=True)
     assert future.result(DEADLINE) == 1  # it is in the log, and lost on its way down
-    made.boot("r1")
+    for name in restarted[1:]:
+        made.kill(name)
+    for name in restarted:
+        made.boot(name)
     assert subscriber.get(DEADLINE).body == b"x"
     until(lambda: way_of(made), "the spans of the whole way")
     way = way_of(made)
