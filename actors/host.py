@@ -32,7 +32,7 @@ import zmq
 from actors.commands import Command, Commands
 from actors.frames import messages_of, queued_at
 from actors.link import Kind, Link, LinkOptions
-from actors.measure import Durations, process
+from actors.measure import Durations, Spared, process
 from actors.security import Gatekeeper, Keys
 from actors.telemetry.options import Tracing
 from actors.telemetry.tracer import Tracer, contexts_of
@@ -108,6 +108,7 @@ class RouterHost:
         self.paused = False
         self._store: Store | None = None
         self._make_router = make_router
+        self._state = Spared(lambda: self.router.state_size())
         self._observe = observe
         self._links: dict[str, Link] = {}
         self._commands = Commands()
@@ -440,7 +441,7 @@ class RouterHost:
             "incarnation": self.router.view.incarnation,
             "links": {name: _link_status(link) for name, link in sorted(self._links.items())},
             "next_hop": dict(self.router.view.next_hop),
-            "state": self.router.state_size(),
+            "state": self._state.get(),
             "counts": dict(self.counts),
             "reports": dict(self.reports),
             "hop_us": self.hops.summary(),

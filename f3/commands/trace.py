@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import typer
@@ -93,7 +92,7 @@ def _collected(url: str, trace: str) -> list[Row]:
         with urlopen(f"{url}/api/traces/{trace}", timeout=2.0) as reply:  # noqa: S310
             found: list[Row] = json.load(reply)
             return found
-    except (URLError, TimeoutError):
+    except (OSError, ValueError):
         return []  # not there yet, or no longer
 
 

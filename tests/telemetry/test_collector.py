@@ -285,7 +285,9 @@ def test_bad_requests_are_refused_with_a_reason(server, path, body, headers, cod
     assert get(server, "/api/status")["refused"] == (code == 400)
 
 
-@pytest.mark.parametrize("path", ["/api/traces?limit=x", "/api/traces/00", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/api/traces?limit=x", "/api/traces?min_us=nan", "/api/traces/00", "/nowhere"]
+)
 def test_bad_questions_are_refused(server, path):
     with pytest.raises(HTTPError) as caught:
         get(server, path)
