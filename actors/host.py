@@ -38,7 +38,7 @@ from actors.telemetry.options import Tracing
 from actors.telemetry.tracer import Tracer, contexts_of
 from routing.api import Effect, Event, LinkDown, LinkUp, Received, Report, Router, Send, Start, Tick
 from routing.errors import ProtocolError
-from routing.messages import Message, Notify
+from routing.messages import Message, Notify, Publications
 from routing.store import Store
 
 Observer = Callable[[Effect], None]
@@ -97,7 +97,7 @@ class RouterHost:
         #: In microseconds, per frame: from its sender's queue to here, and until all is done.
         self.waits = Durations()
         self.hops = Durations()
-        #: Notifications in a message that brings any.
+        #: Notifications, or publications, in a message that can bring several.
         self.batches = Durations()
         self.tracer = Tracer(address, self.options.tracing)
         #: What whoever runs the host wants in its status.
@@ -336,7 +336,7 @@ class RouterHost:
             self.waits.add((time.time_ns() - queued_ns) / 1000)
             for message in messages_of(frame):
                 link.counts["messages_received"] += 1
-                if isinstance(message, Notify):
+                if isinstance(message, Notify | Publications):
                     self.batches.add(len(message.batch))
                 self._take_message(link, message, queued_ns)
         except ProtocolError as error:

@@ -244,6 +244,7 @@ class _Chain:
         return {
             "spans": sum(each["spans"] for each in told),
             "spans_dropped": sum(each.get("dropped", 0) for each in told),
+            "spans_waiting": sum(each.get("waiting", 0) for each in told),
         }
 
 

@@ -14,6 +14,8 @@ from actors.telemetry.names import DROPS
 
 #: For whoever does not look at a terminal.
 WIDTH = 130
+#: Routers that a remark names; the rest are counted.
+_NAMED_MAX = 4
 
 Status = Mapping[str, Any]
 
@@ -154,21 +156,30 @@ def _link_cells(far: str, link: Status) -> list[str]:
 
 
 def remarks(routers: Mapping[str, Any]) -> list[str]:
-    """What was dropped and why, and what keeps spans from being seen, router by router."""
-    return [line for name, one in sorted(routers.items()) if one for line in _remarks(name, one)]
+    """What was dropped and why, and what keeps spans from being seen; each once."""
+    whose: dict[str, list[str]] = {}
+    for name, status in sorted(routers.items()):
+        for remark in _remarks(status) if status else ():
+            whose.setdefault(remark, []).append(name)
+    return [f"{_names(names)}: {remark}" for remark, names in whose.items()]
 
 
-def _remarks(name: str, status: Status) -> Iterator[str]:
+def _names(names: list[str]) -> str:
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _remarks(status: Status) -> Iterator[str]:
     told = status["telemetry"]
     drops = _drops(status)
     if drops:
-        yield f"{name}: dropped {_listed(drops)}"
+        yield f"dropped {_listed(drops)}"
     if told.get("dropped"):
-        yield f"{name}: {told['dropped']} spans were dropped"
+        yield f"{told['dropped']} spans were dropped"
     if told.get("trouble"):
-        yield f"{name}: {told['trouble']}"
+        yield told["trouble"]
     if not told.get("metrics", True):
-        yield f"{name}: {told['endpoint']} takes no metrics, so none are sent"
+        yield f"{told['endpoint']} takes no metrics, so none are sent"
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +24,8 @@ Row = dict[str, Any]
 #: After the last new span so long, nothing more is expected.
 _QUIET_SECONDS = 1.0
 _AGAIN_SECONDS = 0.1
+#: For whoever does not look at a terminal: no line is broken.
+_WIDTH = 200
 
 
 def trace(
@@ -59,7 +62,7 @@ def trace(
         return
     from rich.console import Console
 
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     for tree in _trees(rows):
         console.print(tree)
     console.print(f"trace {found}, {len(rows)} spans", highlight=False)
@@ -168,7 +171,9 @@ def _foretell(
     typer.echo(f"up    {' -> '.join(way)}   (log and numbers at {space})")
     for step in steps:
         for far, due in step["links"].items():
-            typer.echo(f"down  {step['router']} -> {far}   header {due['header']}{_why(due)}")
+            whose = "" if far in state["routers"] or due["local"] else " (its subscribers)"
+            link = f"{step['router']} -> {far}{whose}"
+            typer.echo(f"down  {link}   header {due['header']}{_why(due)}")
         if not step["links"]:
             typer.echo(f"down  {step['router']}   nobody beyond has asked for {step['header']}")
 

@@ -74,12 +74,15 @@ def test_links_are_listed_with_their_queues_and_drops_have_reasons(network):
     assert rows[0][heading.index("of")] == "20000"
     assert rows[0][-1] == "messages_cleared 1, frames_bad 2"
     assert rows[1][-1] == "0"
-    found["r0"]["telemetry"] |= {"dropped": 3, "trouble": "no export", "metrics": False}
+    found["r0"]["telemetry"] |= {"dropped": 3, "trouble": "no export", "endpoint": "x"}
+    for name in ("r2", "r3", "r4"):
+        found[name] = found["r0"]
+    found["r1"]["telemetry"] |= {"trouble": "no export", "metrics": False, "endpoint": "x"}
     assert remarks(found) == [
-        "r0: 3 spans were dropped",
-        "r0: no export",
-        "r0:  takes no metrics, so none are sent",
+        "r0, r2, r3, r4: 3 spans were dropped",
+        "r0, r1, r2, r3 and 1 more: no export",
         "r1: dropped messages_cleared 1, frames_bad 2",
+        "r1: x takes no metrics, so none are sent",
     ]
 
 
