@@ -38,7 +38,7 @@ from actors.telemetry.options import Tracing
 from actors.telemetry.tracer import Tracer, contexts_of
 from routing.api import Effect, Event, LinkDown, LinkUp, Received, Report, Router, Send, Start, Tick
 from routing.errors import ProtocolError
-from routing.messages import Message, Notify, Publications
+from routing.messages import Message, Notify, Publish
 from routing.store import Store
 
 Observer = Callable[[Effect], None]
@@ -336,7 +336,7 @@ class RouterHost:
             self.waits.add((time.time_ns() - queued_ns) / 1000)
             for message in messages_of(frame):
                 link.counts["messages_received"] += 1
-                if isinstance(message, Notify | Publications):
+                if isinstance(message, Notify | Publish):
                     self.batches.add(len(message.batch))
                 self._take_message(link, message, queued_ns)
         except ProtocolError as error:
