@@ -32,13 +32,13 @@ import zmq
 from actors.commands import Command, Commands
 from actors.frames import messages_of, queued_at
 from actors.link import Kind, Link, LinkOptions
-from actors.measure import Durations, process
+from actors.measure import Durations, Spared, process
 from actors.security import Gatekeeper, Keys
 from actors.telemetry.options import Tracing
 from actors.telemetry.tracer import Tracer, contexts_of
 from routing.api import Effect, Event, LinkDown, LinkUp, Received, Report, Router, Send, Start, Tick
 from routing.errors import ProtocolError
-from routing.messages import Message, Notify
+from routing.messages import Message, Notify, Publish
 from routing.store import Store
 
 Observer = Callable[[Effect], None]
@@ -97,7 +97,7 @@ class RouterHost:
         #: In microseconds, per frame: from its sender's queue to here, and until all is done.
         self.waits = Durations()
         self.hops = Durations()
-        #: Notifications in a message that brings any.
+        #: Notifications, or publications, in a message that can bring several.
         self.batches = Durations()
         self.tracer = Tracer(address, self.options.tracing)
         #: What whoever runs the host wants in its status.
@@ -108,6 +108,7 @@ class RouterHost:
         self.paused = False
         self._store: Store | None = None
         self._make_router = make_router
+        self._state = Spared(lambda: self.router.state_size())
         self._observe = observe
         self._links: dict[str, Link] = {}
         self._commands = Commands()
@@ -335,7 +336,7 @@ class RouterHost:
             self.waits.add((time.time_ns() - queued_ns) / 1000)
             for message in messages_of(frame):
                 link.counts["messages_received"] += 1
-                if isinstance(message, Notify):
+                if isinstance(message, Notify | Publish):
                     self.batches.add(len(message.batch))
                 self._take_message(link, message, queued_ns)
         except ProtocolError as error:
@@ -440,7 +441,7 @@ class RouterHost:
             "incarnation": self.router.view.incarnation,
             "links": {name: _link_status(link) for name, link in sorted(self._links.items())},
             "next_hop": dict(self.router.view.next_hop),
-            "state": self.router.state_size(),
+            "state": self._state.get(),
             "counts": dict(self.counts),
             "reports": dict(self.reports),
             "hop_us": self.hops.summary(),

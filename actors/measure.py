@@ -5,6 +5,11 @@ from __future__ import annotations
 import math
 import os
 import resource
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 #: Neighbouring buckets differ by a tenth.
 _LOG_STEP = math.log(1.1)
@@ -43,6 +48,29 @@ class Durations:
     def summary(self) -> dict[str, float]:
         """Count, median and tail."""
         return {"count": self.count, "p50": self.percentile(50), "p99": self.percentile(99)}
+
+
+#: An answer that took so long (seconds) is kept, and for so many times as long.
+_DEAR, _KEEP_TIMES = 1e-3, 50
+
+
+class Spared(Generic[T]):
+    """An answer whose cost may grow with a table: asking often takes a fiftieth of the time."""
+
+    def __init__(self, ask: Callable[[], T]) -> None:
+        self._ask = ask
+        self._kept: T | None = None
+        self._until = 0.0
+
+    def get(self) -> T:
+        """The answer: as of now where that is cheap, else of a moment ago."""
+        began = time.perf_counter()
+        if self._kept is None or began >= self._until:
+            self._kept = self._ask()
+            ended = time.perf_counter()
+            dear = ended - began >= _DEAR
+            self._until = ended + (_KEEP_TIMES * (ended - began) if dear else 0.0)
+        return self._kept
 
 
 def process() -> dict[str, float]:

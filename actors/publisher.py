@@ -246,23 +246,15 @@ class Publisher:
         longest = max([len(each.body) for each in items])
         if longest > BODY_MAX:
             raise ValueError(f"a body of {longest} bytes is longer than {BODY_MAX}")
-        traces = self._sampled(namespace, len(items), sample)
+        tracer = self._client.host.tracer
+        traces = tracer.roots(namespace, len(items), sample)
         if traces:
-            begin = partial(
-                root_span, self._client.host.tracer, "publish", namespace, since_ns=since_ns
-            )
+            begin = partial(root_span, tracer, "publish", namespace, since_ns=since_ns)
             pending = _Traced(pending, {index: begin(trace=t) for index, t in traces.items()})
-            items = [each._replace(trace=traces.get(n, b"")) for n, each in enumerate(items)]
+            for index, trace in traces.items():
+                items[index] = items[index]._replace(trace=trace)
         origin = Origin(self.name, namespace, self._key, version)
         self._client.outgoing.add(origin, items, pending, timeout)
-
-    def _sampled(self, namespace: str, count: int, sample: bool | None) -> dict[int, bytes]:
-        """The contexts of those of so many publications that are to be traced."""
-        tracer = self._client.host.tracer
-        if not sample and (sample is False or not tracer.options.ratio_of(namespace)):
-            return {}
-        drawn = ((index, tracer.root(namespace, sample)) for index in range(count))
-        return {index: trace for index, trace in drawn if trace}
 
     def publish(
         self,

@@ -49,8 +49,8 @@ CREATE TABLE access (publisher TEXT PRIMARY KEY, key BLOB) WITHOUT ROWID;
 _SEGMENT_BYTES = 1 << 16
 _RECORD_BYTES = 16
 
-_Record = tuple[float, Sequence[NodeId], bytes]
-"""An entry in a segment: when it came, its nodes, its payload."""
+_Record = tuple[float, Sequence[NodeId], bytes] | tuple[float, Sequence[NodeId], bytes, bytes]
+"""An entry in a segment: when it came, its nodes, its payload; its trace context, if sampled."""
 
 
 class StoreError(Exception):
@@ -122,9 +122,10 @@ class DurableStore(Store):
         number: int,
         nodes: tuple[NodeId, ...],
         payload: bytes,
+        trace: bytes = b"",
     ) -> Entry:
         """Accept a publication: the next position, and one more for each of its nodes."""
-        entry = super().append(source, incarnation, number, nodes, payload)
+        entry = super().append(source, incarnation, number, nodes, payload, trace)
         self._touched_numbers.update(nodes)
         self._touched_sources.add(source)
         return entry
@@ -247,15 +248,15 @@ class _SqlLog(Log):
         """An entry that is still there."""
         if position in self._entries:
             return super().entry(position)
-        _, nodes, payload = self._asked.at(position)
-        return Entry(position, tuple(nodes), payload)
+        _, nodes, *rest = self._asked.at(position)
+        return Entry(position, tuple(nodes), *rest)
 
     def oldest(self, position: int) -> tuple[int, float]:
         """The size of the oldest entry's payload, and when it came; it is at this position."""
         if position in self._entries:
             return super().oldest(position)
-        came, _, payload = self._oldest.at(position)
-        return len(payload), came
+        record = self._oldest.at(position)
+        return len(record[2]), record[0]
 
     def drop(self, position: int) -> None:
         """Forget the oldest entry, the one at this position; commits delete whole segments."""
@@ -267,7 +268,8 @@ class _SqlLog(Log):
         segment: list[_Record] = []
         size = 0
         for entry, came in self._entries.values():
-            segment.append((came, entry.nodes, entry.payload))
+            record = (came, entry.nodes, entry.payload)
+            segment.append((*record, entry.trace) if entry.trace else record)
             size += len(entry.payload) + _RECORD_BYTES
             if size >= _SEGMENT_BYTES:
                 rows.append((entry.position, _pack(segment)))

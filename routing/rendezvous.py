@@ -8,7 +8,6 @@ what was lost, and turns away publishers that are not on its access list (Kulik 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
 
 from routing.batch import Batch, Row
 from routing.messages import (
@@ -31,8 +30,7 @@ from routing.trace import pack_traces
 #: many entries: it must fit into a frame, and others wait meanwhile.
 _RECOVER_BYTES = 1 << 20
 _SCAN_MAX = 10_000
-#: Sampled publications whose trace contexts are kept; and headers whose lowest nodes are.
-_TRACES_MAX = 10_000
+#: Headers whose lowest nodes are kept.
 _HEADERS_MAX = 50_000
 
 
@@ -42,8 +40,6 @@ class RendezvousPoint:
     def __init__(self, store: Store, recover_batch: int) -> None:
         self.store = store
         self._recover_batch = recover_batch
-        #: By position; a restart forgets them, which costs a trace its end and nothing else.
-        self._traces: dict[int, bytes] = {}
         #: The lowest nodes of headers, as long as the graph is at this version.
         self._headers: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._headers_version = 0
@@ -77,17 +73,7 @@ class RendezvousPoint:
         store, lowest = self.store, self._headers[each.nodes]
         numbers = [(node, store.numbers.get(node, 0) + 1) for node in lowest]
         payload = pack(numbers, each.body)
-        entry = store.append(source, incarnation, each.number, lowest, payload)
-        if each.trace:
-            entry = entry._replace(trace=each.trace)
-            self._remember(entry)
-        return entry
-
-    def _remember(self, entry: Entry) -> None:
-        """Keep the context of a sampled publication, for whoever loses and recovers it."""
-        self._traces[entry.position] = entry.trace
-        if len(self._traces) > _TRACES_MAX:
-            del self._traces[next(iter(self._traces))]
+        return store.append(source, incarnation, each.number, lowest, payload, each.trace)
 
     def _refusal(self, message: Publish, each: Signed) -> tuple[Refusal, str]:
         """Why a publication cannot be accepted, for programs and for people."""
@@ -138,12 +124,15 @@ class RendezvousPoint:
         through = max(min(request.after, upto), store.first - 1)
         upto = min(upto, through + _SCAN_MAX)
         rows: list[Row] = []
+        traces: list[tuple[int, bytes]] = []
         size = 0
         while through < upto and len(rows) < self._recover_batch and size < _RECOVER_BYTES:
             through += 1
             entry = store.entry(through)
             covering = store.covering(entry.nodes)
             if not covering.isdisjoint(wanted):
+                if entry.trace:
+                    traces.append((len(rows), entry.trace))
                 rows.append((tuple(sorted(covering)), entry.position, entry.payload))
                 size += len(entry.payload)
         return RecoverReply(
@@ -152,15 +141,8 @@ class RendezvousPoint:
             request.request,
             store.first,
             through,
-            Batch.of(rows, self._contexts(rows)),
+            Batch.of(rows, pack_traces(traces)),
         )
-
-    def _contexts(self, rows: Sequence[Row]) -> bytes:
-        traces = self._traces
-        if not traces:
-            return b""
-        found = ((row, traces.get(position)) for row, (_, position, _) in enumerate(rows))
-        return pack_traces((row, context) for row, context in found if context is not None)
 
 
 def _place(placed: list[Placed], number: int, position: int) -> None:

@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     position: int
     nodes: tuple[NodeId, ...]
     payload: bytes
-    #: On its way only: the log does not keep it.
+    #: Its trace context, if it is sampled: whoever loses and recovers it goes on with the trace.
     trace: bytes = b""
 
 
@@ -204,10 +204,11 @@ class Store:
         number: int,
         nodes: tuple[NodeId, ...],
         payload: bytes,
+        trace: bytes = b"",
     ) -> Entry:
         """Accept a publication: the next position, and one more for each of its nodes."""
         self.last += 1
-        entry = Entry(self.last, nodes, payload)
+        entry = Entry(self.last, nodes, payload, trace)
         self._log.append(entry, self.now)
         self.bytes += len(payload)
         for node in nodes:

@@ -78,6 +78,7 @@ class Network:
         config: Config | None = None,
         *,
         service: float = 0.0,
+        slow: Mapping[Address, float] | None = None,
         capacity: int | None = None,
         record_queues: bool = False,
         transcode: Callable[[Message], Message] | None = None,
@@ -97,7 +98,8 @@ class Network:
         self.busy_at = 0.0
         self.observers: list[Callable[[Address, Effect, float], None]] = []
         self.after_event: Callable[[Address, Router], None] | None = None
-        self._service = service
+        #: Seconds that a router takes for a message: all of them, and those that differ.
+        self._service, self._slow = service, dict(slow or {})
         self._capacity = capacity
         self._record = record_queues
         self._transcode = transcode
@@ -296,7 +298,11 @@ class Network:
         queue.by_link[src] += 1
         self._measure(queue)
         if len(queue.waiting) == 1:
-            self.at(self.now + self._service, lambda: self._serve(dst, life))
+            self._serve_next(dst, life)
+
+    def _serve_next(self, address: Address, life: int) -> None:
+        done = self.now + self._slow.get(address, self._service)
+        self.at(done, lambda: self._serve(address, life))
 
     def _serve(self, address: Address, life: int) -> None:
         if self._lives[address] != life or self.routers[address] is None:
@@ -306,7 +312,7 @@ class Network:
         queue.by_link[src] -= 1
         self._measure(queue)
         if queue.waiting:
-            self.at(self.now + self._service, lambda: self._serve(address, life))
+            self._serve_next(address, life)
         self.event(address, Received(src, message))
 
     def _measure(self, queue: Queue) -> None:

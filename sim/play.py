@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -50,16 +51,22 @@ class Play:
     seed: int = 0
     #: Seconds that a router takes for a message; if any, queues form and are recorded.
     service: float = 0.0
+    #: Those that take longer, or less.
+    slow: Mapping[Address, float] = field(default_factory=dict)
     #: Notifications per link since the start, and those of the last publication.
     crossed: Counter[tuple[Address, Address]] = field(default_factory=Counter)
     last_crossed: list[tuple[Address, Address]] = field(default_factory=list)
     last_reached: list[Address] = field(default_factory=list)
+    wishes: dict[Address, NodeId] = field(default_factory=dict)
     _rng: random.Random = field(init=False)
     world: World = field(init=False)
 
     def __post_init__(self) -> None:
         if self.teams < 2:
             raise ValueError(f"a game needs two teams, not {self.teams}")
+        unknown = sorted(set(self.slow) - set(self.overlay.routers))
+        if unknown:
+            raise ValueError(f"there is no router {unknown[0]!r} to be slow")
         self._rng = random.Random(self.seed)
         network = Network(
             self.protocol,
@@ -69,6 +76,7 @@ class Play:
             seed=self.seed,
             config=Config(period=10.0, lifetime=40.0),
             service=self.service,
+            slow=self.slow,
             record_queues=self.service > 0.0,
         )
         topics = baseball_topics(self.teams)
@@ -85,7 +93,14 @@ class Play:
         self._disturb(self.loss)
         for router in self.overlay.routers:
             self.world.client(router, router)
-            self.world.subscribe(router, self.root, self._wish())
+            self.wishes[router] = self._wish()
+            self.world.subscribe(router, self.root, self.wishes[router])
+        self._come_to_rest()
+
+    def leave(self) -> None:
+        """All subscribers give up what they follow at once; returns when all is at rest."""
+        for router, node in self.wishes.items():
+            self.world.unsubscribe(router, self.root, node)
         self._come_to_rest()
 
     def publish(self, notifications: int) -> None:
@@ -129,7 +144,7 @@ class Play:
             self.last_reached.append(address)
 
 
-def play(one: Play, notifications: int) -> dict[str, Any]:
+def play(one: Play, notifications: int, leave: bool = False) -> dict[str, Any]:
     """A whole season; the counts, and how fast the simulator was."""
     start = time.process_time()
     one.subscribe()
@@ -140,6 +155,8 @@ def play(one: Play, notifications: int) -> dict[str, Any]:
     sent = sum(network.sent.values())
     tables = [router.state_size()["nodes"] for router in network.routers.values() if router]
     links = len(one.overlay.links)
+    if leave:
+        one.leave()
     return {
         "routers": len(one.overlay.routers),
         "links": links,

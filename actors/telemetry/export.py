@@ -2,7 +2,8 @@
 
 Spans wait in a bounded queue; what finds it full, or is refused by the collector, is dropped and
 counted. OpenTelemetry's exporters are imported by the thread when there is something to export,
-so that a router that is not traced never loads them. A collector that is away is reported once.
+so that a router that is not traced never loads them. A collector that is away is reported once,
+whatever was to go there; one that has no place for metrics (Jaeger has none) is not sent any.
 """
 
 from __future__ import annotations
@@ -45,7 +46,14 @@ class Exporter:
         self._otlp: Any = None
         self.exported = 0
         self.dropped = 0
-        self.trouble = ""
+        #: Whether metrics go out, and when next; and per signal that does not, why.
+        self._metrics_wanted, self._due = True, 0.0
+        self._troubles: dict[str, str] = {}
+
+    @property
+    def trouble(self) -> str:
+        """Why something does not get through; empty where all does."""
+        return next(iter(dict(self._troubles).values()), "")
 
     def offer(self, span: Span) -> None:
         """Queue a span; never waits."""
@@ -77,6 +85,7 @@ class Exporter:
             "dropped": self.dropped,
             "waiting": len(self._queue),
             "trouble": self.trouble,
+            "metrics": self._metrics_wanted,
         }
 
     def close(self) -> None:
@@ -91,15 +100,15 @@ class Exporter:
     # -- the thread ----------------------------------------------------------------------
 
     def _run(self) -> None:
-        due = time.monotonic()
         while not self._stopping or self._queue:
             if not self._stopping:
                 self._wake.wait(_PERIOD)
             self._wake.clear()
             while self._queue and self._export_some():
                 pass
-            if self._snapshot is not None and time.monotonic() >= due and not self._stopping:
-                due = time.monotonic() + self._period
+            wanted = self._snapshot is not None and self._metrics_wanted and not self._stopping
+            if wanted and time.monotonic() >= self._due:
+                self._due = time.monotonic() + self._period
                 self._export_metrics()
             if self._stopping and self.trouble:
                 break
@@ -108,7 +117,7 @@ class Exporter:
     def _export_some(self) -> bool:
         """One request; false if the collector does not take it."""
         some = [self._queue.popleft() for _ in range(min(_AT_ONCE, len(self._queue)))]
-        taken = self._try(lambda: self._wire().spans(some))
+        taken = self._try("spans", lambda: self._wire().spans(some))
         if taken:
             self.exported += len(some)
         else:
@@ -121,7 +130,14 @@ class Exporter:
             status = self._snapshot()
         except (RuntimeError, OSError, TimeoutError):
             return  # the host is about to end
-        self._try(lambda: self._wire().metrics(status))
+
+        def send() -> bool:
+            wire = self._wire()
+            taken: bool = wire.metrics(status)
+            self._metrics_wanted = taken or wire.takes_metrics()
+            return taken or not self._metrics_wanted
+
+        self._try("metrics", send)
 
     def _wire(self) -> Any:
         if self._otlp is None:
@@ -130,18 +146,22 @@ class Exporter:
             self._otlp = Otlp(self._service, self._endpoint, _TIMEOUT)
         return self._otlp
 
-    def _try(self, send: Callable[[], bool]) -> bool:
-        """Whether the collector took it; says so once when it did not, and once when it does."""
+    def _try(self, signal: str, send: Callable[[], bool]) -> bool:
+        """Whether the collector took it; what it does not take is reported once."""
         try:
             taken, why = send(), "it refuses what is sent, or does not answer"
         except Exception as error:
             taken, why = False, f"{type(error).__name__}: {error}"[:200]
         if taken:
-            self.trouble = ""
-        elif not self.trouble:
-            self.trouble = f"no export to {self._endpoint}: {why}"
-            _log.warning("%s: %s", self._service, self.trouble)
-        return taken
+            self._troubles.pop(signal, None)
+            if self._troubles:
+                self._due = 0.0  # it is back: what else was to go there need not wait
+            return True
+        trouble = f"no export of {signal} to {self._endpoint}: {why}"
+        if not self._troubles:
+            _log.warning("%s: %s", self._service, trouble)
+        self._troubles.setdefault(signal, trouble)
+        return False
 
     def _shut(self) -> None:
         self.dropped += len(self._queue)

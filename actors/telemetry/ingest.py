@@ -29,7 +29,7 @@ def spans_of(body: bytes, kind: str, encoding: str) -> list[Row]:
 
 
 def metrics_of(body: bytes, kind: str, encoding: str) -> list[Row]:
-    """The data points of a request that have one value."""
+    """The data points of a request; of a histogram, how many values it has and their sum."""
     request = _parsed(ExportMetricsServiceRequest(), body, kind, encoding)
     return list(_points(request))
 
@@ -102,12 +102,23 @@ def _points(request: Any) -> Iterator[Row]:
         for scope in resource.scope_metrics:
             for metric in scope.metrics:
                 kind = metric.WhichOneof("data")
-                if kind not in ("gauge", "sum"):
+                if kind not in ("gauge", "sum", "histogram"):
                     continue
                 for point in getattr(metric, kind).data_points:
-                    value = point.as_double or point.as_int
-                    row = {"service": service, "name": metric.name, "value": value}
-                    yield {**row, "attributes": _attributes(point.attributes)}
+                    about = _attributes(point.attributes)
+                    for name, value in _values(metric.name, kind, point):
+                        yield {
+                            "service": service,
+                            "name": name,
+                            "value": value,
+                            "attributes": about,
+                        }
+
+
+def _values(name: str, kind: str, point: Any) -> tuple[tuple[str, float], ...]:
+    if kind == "histogram":
+        return ((f"{name}.count", point.count), (f"{name}.sum", point.sum))
+    return ((name, point.as_double or point.as_int),)
 
 
 def _attributes(pairs: Any) -> dict[str, Any]:

@@ -57,18 +57,23 @@ def _of_links(links: Mapping[str, Mapping[str, Any]], now_ns: int) -> Iterator[M
         points = [_point(link.get(key, 0), now_ns, {"link": far}) for far, link in links.items()]
         yield Metric(name, "", unit, Sum(points, _CUMULATIVE, is_monotonic=True))
     drops = [
-        _point(link[reason], now_ns, {"link": far, "reason": reason})
+        _point(link.get(reason, 0), now_ns, {"link": far, "reason": reason})
         for far, link in links.items()
         for reason in DROPS
-        if link.get(reason)
     ]
     dropped = Sum(drops, _CUMULATIVE, is_monotonic=True)
     yield Metric("messaging.f3.link.dropped", "", "{message}", dropped)
 
 
 def _of_host(status: Mapping[str, Any], now_ns: int) -> Iterator[Metric]:
-    table = [_point(count, now_ns, {"kind": kind}) for kind, count in status["state"].items()]
+    sizes = dict(status["state"])
+    occupied = [_point(sizes.pop("bytes", 0), now_ns, {})]
+    yield Metric("messaging.f3.table.bytes", "", "By", Gauge(occupied))
+    table = [_point(count, now_ns, {"kind": kind}) for kind, count in sizes.items()]
     yield Metric("messaging.f3.table.size", "", "{entry}", Gauge(table))
+    unroutable = [_point(status["counts"].get("messages_unroutable", 0), now_ns, {})]
+    lost = Sum(unroutable, _CUMULATIVE, is_monotonic=True)
+    yield Metric("messaging.f3.unroutable", "", "{message}", lost)
     memory = [_point(status["process"]["rss_mb"], now_ns, {})]
     yield Metric("messaging.f3.process.memory", "", "MBy", Gauge(memory))
     reports = [_point(n, now_ns, {"report": name}) for name, n in status["reports"].items()]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -38,6 +40,7 @@ class Otlp:
     def __init__(self, service: str, endpoint: str, timeout: float) -> None:
         # A collector that is away is reported once, by us.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+        self._endpoint, self._timeout = endpoint, timeout
         self._resource = Resource({"service.name": f"f3-{service}", "service.namespace": "f3"})
         self._spans = OTLPSpanExporter(endpoint=f"{endpoint}/v1/traces", timeout=timeout)
         self._metrics = OTLPMetricExporter(endpoint=f"{endpoint}/v1/metrics", timeout=timeout)
@@ -52,6 +55,18 @@ class Otlp:
         scope = ScopeMetrics(_SCOPE, metrics_of(status), "")
         data = MetricsData([ResourceMetrics(self._resource, [scope], "")])
         return self._metrics.export(data) is MetricExportResult.SUCCESS
+
+    def takes_metrics(self) -> bool:
+        """False where the collector answers that it has no place for metrics; else true."""
+        url, kind = f"{self._endpoint}/v1/metrics", {"Content-Type": "application/x-protobuf"}
+        try:
+            with urlopen(Request(url, b"", kind), timeout=self._timeout):  # noqa: S310
+                return True
+        except HTTPError as error:
+            with error:
+                return error.code not in (404, 405)
+        except OSError:
+            return True
 
     def shutdown(self) -> None:
         """Give up whatever is under way."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -99,8 +100,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _find(self, path: str, asked: dict[str, str]) -> Any:
         collector = self.collector
         if path == "/api/traces":
-            limit = min(int(asked.get("limit", "100")), _LIMIT_MAX)
-            min_us = float(asked.get("min_us", "0"))
+            limit = min(int(_number(asked, "limit", 100)), _LIMIT_MAX)
+            min_us = _number(asked, "min_us", 0)
             service, operation = asked.get("service", ""), asked.get("operation", "")
             return collector.search(service, operation, min_us, limit)
         if path.startswith("/api/traces/"):
@@ -125,3 +126,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Progress is the business of whoever runs the collector."""
+
+
+def _number(asked: dict[str, str], key: str, default: float) -> float:
+    try:
+        found = float(asked.get(key, default))
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ValueError(f"{key} must be a number, not {asked[key][:50]!r}")
+    return found

@@ -11,10 +11,11 @@ Unsampled messages cost one look at an empty column.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,6 +44,7 @@ from routing.trace import replace_traces
 RECENT_MAX = 4096
 #: Subscribers that a delivery names; the rest are counted.
 _NAMED_MAX = 16
+_GAP_MAX = 1 << 62
 
 _BATCHED = (Notify, Publish, RecoverReply)
 _CAUSAL = (
@@ -96,17 +98,46 @@ class Tracer:
         self.made = 0
         self.exporter = Exporter(service, options.endpoint) if options.endpoint else None
         self._random = random.Random()  # noqa: S311
+        #: Per namespace, publications to be passed over before the next one that is sampled.
+        self._passed: dict[str, int] = {}
         self._works: list[_Work] = []
         self._deliveries: dict[tuple[bytes, int], _Work] = {}
 
     # -- roots ---------------------------------------------------------------------------
 
     def root(self, namespace: str, sample: bool | None) -> bytes:
-        """The context of a new publication or subscription; empty if it is not sampled."""
+        """The context of a new subscription or unsubscription; empty if it is not sampled."""
+        return self.roots(namespace, 1, sample).get(0, b"")
+
+    def roots(self, namespace: str, count: int, sample: bool | None) -> dict[int, bytes]:
+        """The contexts of those of so many publications that are sampled, by their index."""
         if sample is None:
             ratio = self.options.ratio_of(namespace)
-            sample = ratio > 0.0 and self._random.random() < ratio
-        return new_trace() if sample else b""
+            chosen: Sequence[int] = self._draw(namespace, ratio, count) if ratio else ()
+        else:
+            chosen = range(count) if sample else ()
+        return {index: new_trace() for index in chosen}
+
+    def _draw(self, namespace: str, ratio: float, count: int) -> list[int]:
+        """Which of so many are sampled: what is drawn is how many are passed over, not each one.
+
+        Two publishers at once may both go by the same draw; that is as good as any other.
+        """
+        chosen: list[int] = []
+        left = self._passed.get(namespace, -1)
+        if left < 0:
+            left = self._gap(ratio)
+        while left < count:
+            chosen.append(left)
+            left += 1 + self._gap(ratio)
+        self._passed[namespace] = left - count
+        return chosen
+
+    def _gap(self, ratio: float) -> int:
+        """Failures before the first success, each of them with this chance."""
+        if ratio == 1.0:
+            return 0
+        return int(min(math.log(1.0 - self._random.random()) / math.log1p(-ratio), _GAP_MAX))
 
     def note(self, span: Span) -> None:
         """Keep a finished span, and have it exported."""

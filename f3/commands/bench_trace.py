@@ -2,21 +2,28 @@
 
 A chain of live routers in one process each would measure Ray's start-up; here they are threads of
 one process, publisher, routers and subscriber alike, so that every microsecond that tracing takes
-anywhere is taken from the throughput. Off and each ratio take turns, and are compared within a
-round. Processor time per message is told as well: other work on the machine disturbs it less.
+anywhere is taken from the throughput. A chain for each way of tracing stands from the beginning,
+and the chains carry traffic in turns, in another order every round. Traffic runs for a while before
+it is timed, longer than spans wait for their export, so that exporting is in what is timed.
+
+What is lost is told as the median, over the rounds, of what each lost against the chain without
+tracing in the same round; with the interval that has the median in 95 of 100 cases. A second chain
+without tracing shows what is noise. Processor time for a message is told as well.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from math import comb
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -24,9 +31,27 @@ if TYPE_CHECKING:
     from actors.client import Client
     from actors.host import RouterHost
 
-_RATIOS = {"off": 0.0, "1/1000": 0.001, "1/10": 0.1, "1": 1.0}
+
+class _Way(NamedTuple):
+    """How a chain is traced: which share, and to the collector, to nobody, or not at all."""
+
+    ratio: float
+    to: str
+
+
+_WAYS = {
+    "off": _Way(0.0, ""),
+    "off again": _Way(0.0, ""),
+    "1/1000": _Way(0.001, "collector"),
+    "1/10": _Way(0.1, "collector"),
+    "1/10 to nobody": _Way(0.1, "nobody"),
+    "1": _Way(1.0, "collector"),
+}
+#: Nobody listens on the port for the discard service, unless an inetd from long ago does.
+_NOBODY = "http://127.0.0.1:9"
 _WAIT_SECONDS = 120.0
-_WARM = 500
+#: Traffic before it is timed: spans wait half a second for their export.
+_LEAD_SECONDS = 0.6
 _SERVE = """
 import sys
 from actors.telemetry.server import CollectorServer
@@ -37,44 +62,84 @@ with CollectorServer() as server:
 """
 
 
+class _Run(NamedTuple):
+    """Messages a second, and processor microseconds for each."""
+
+    rate: float
+    cpu_us: float
+
+
 def trace(
     routers: Annotated[int, typer.Option(min=1, help="in the chain")] = 3,
-    messages: Annotated[int, typer.Option(min=100, help="in each run")] = 10_000,
-    rounds: Annotated[int, typer.Option(min=1, help="of all ratios")] = 7,
+    seconds: Annotated[float, typer.Option(min=0.05, help="timed in each turn")] = 1.0,
+    rounds: Annotated[int, typer.Option(min=1, help="of all ways")] = 15,
     size: Annotated[int, typer.Option(min=0, help="bytes of a body")] = 150,
+    seed: Annotated[int, typer.Option(help="for the order of turns")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
 ) -> None:
     """Throughput with tracing off and at 1/1000, 1/10 and 1, exported to the built-in collector."""
+    taken: dict[str, list[_Run]] = {name: [] for name in _WAYS}
+    with ExitStack() as stack:
+        urls = {"": "", "nobody": _NOBODY, "collector": stack.enter_context(_collector())}
+        chains = {
+            name: stack.enter_context(_Chain(routers, way.ratio, urls[way.to], size))
+            for name, way in _WAYS.items()
+        }
+        _take_turns(chains, taken, rounds, seconds, seed)
+        spans = {name: chain.spans() for name, chain in chains.items()}
+    rows = [
+        {"sampling": name, **_row(found, taken["off"]), **spans[name]}
+        for name, found in taken.items()
+    ]
+    about = {"routers": routers, "rounds": rounds, "seconds": seconds, "size": size}
+    _show({"benchmark": "trace", **about, "rows": rows}, as_json)
+
+
+def _take_turns(
+    chains: dict[str, _Chain],
+    taken: dict[str, list[_Run]],
+    rounds: int,
+    seconds: float,
+    seed: int,
+) -> None:
     from f3.commands.cluster import progress
 
-    show = progress()
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in _RATIOS}
-    spans: dict[str, dict[str, int]] = {}
-    with _collector() as url:
-        show("warming up")
-        _Chain(routers, 1.0, url).run(_WARM, size)
-        for n in range(rounds):
-            order = list(_RATIOS) if n % 2 == 0 else list(reversed(_RATIOS))
-            for name in order:
-                show(f"round {n + 1} of {rounds}: {name}")
-                chain = _Chain(routers, _RATIOS[name], url if name != "off" else "")
-                taken[name].append(chain.run(messages, size))
-                spans[name] = chain.spans()
-    rows = [{"sampling": name, **_row(taken[name], taken["off"]), **spans[name]} for name in taken]
-    _show({"benchmark": "trace", "routers": routers, "messages": messages, "rows": rows}, as_json)
+    show, rng = progress(), random.Random(seed)
+    for n in range(-1, rounds):
+        show("warming up" if n < 0 else f"round {n + 1} of {rounds}")
+        for name in rng.sample(list(chains), len(chains)):
+            run = chains[name].run(seconds)
+            if n >= 0:
+                taken[name].append(run)
 
 
-def _row(taken: list[tuple[float, float]], off: list[tuple[float, float]]) -> dict[str, float]:
+def _row(taken: Sequence[_Run], off: Sequence[_Run]) -> dict[str, Any]:
     """Medians over the rounds; what is lost is taken from the two runs of the same round."""
     both = list(zip(taken, off, strict=True))
-    slower = statistics.median(1 - mine[0] / other[0] for mine, other in both)
-    dearer = statistics.median(mine[1] / other[1] - 1 for mine, other in both)
+    lost = [100 * (1 - mine.rate / other.rate) for mine, other in both]
+    dearer = [100 * (mine.cpu_us / other.cpu_us - 1) for mine, other in both]
     return {
-        "messages_per_s": round(statistics.median(rate for rate, _ in taken)),
-        "cpu_us_per_message": round(statistics.median(cpu for _, cpu in taken), 2),
-        "lost_percent": round(100 * slower, 2),
-        "more_cpu_percent": round(100 * dearer, 2),
+        "messages_per_s": round(statistics.median(run.rate for run in taken)),
+        "cpu_us_per_message": round(statistics.median(run.cpu_us for run in taken), 2),
+        "lost_percent": round(statistics.median(lost), 2),
+        "lost_percent_from_to": [round(end, 2) for end in interval(lost)],
+        "more_cpu_percent": round(statistics.median(dearer), 2),
+        "more_cpu_percent_from_to": [round(end, 2) for end in interval(dearer)],
     }
+
+
+def interval(values: Sequence[float], risk: float = 0.05) -> tuple[float, float]:
+    """Where the median is, by the signs of the deviations alone; all of it for too few values.
+
+    The widest pair of ranks is narrowed while the chance that the median is outside stays below
+    the risk: with n values, k of them below the median with chance comb(n, k) / 2**n.
+    """
+    ranked, n = sorted(values), len(values)
+    cut, outside = 0, 2 / 2**n
+    while outside + 2 * comb(n, cut + 1) / 2**n <= risk:
+        cut += 1
+        outside += 2 * comb(n, cut) / 2**n
+    return ranked[cut], ranked[n - 1 - cut]
 
 
 @contextmanager
@@ -96,7 +161,7 @@ def _collector() -> Iterator[str]:
 class _Chain:
     """publisher - r0 (rendezvous point) - r1 - … - subscriber, in threads."""
 
-    def __init__(self, routers: int, ratio: float, endpoint: str) -> None:
+    def __init__(self, routers: int, ratio: float, endpoint: str, size: int) -> None:
         from actors.client import Client
         from actors.host import HostOptions
         from actors.member import Plan
@@ -125,6 +190,10 @@ class _Chain:
             plan = Plan(name, "f3", {"r0": edge}, config, options)
             client = Client(plan, edge, self._ask(edge), time.time_ns())
             self._clients.append(client.start(_WAIT_SECONDS))
+        near, far = self._clients
+        self._seen = self._sent = 0
+        far.subscriber("s", self._count).subscribe("r0", 1, _WAIT_SECONDS)
+        self._publisher, self._body = near.publisher("p"), bytes(size)
 
     def _ask(self, name: str) -> Any:
         from actors.link import Kind
@@ -134,25 +203,10 @@ class _Chain:
 
         return ask
 
-    def run(self, messages: int, size: int) -> tuple[float, float]:
-        """Messages a second, until the subscriber has the last, and processor us for each."""
-        near, far = self._clients
-        seen = _Counter()
-        subscriber = far.subscriber("s", seen.count)
-        subscriber.subscribe("r0", 1, _WAIT_SECONDS)
-        publisher, body = near.publisher("p"), bytes(size)
-        for count in (_WARM, messages):
-            seen.wait_for(count)
-            began, cpu = time.perf_counter(), time.process_time()
-            for _ in range(count):
-                publisher.send("r0", (1,), body, timeout=_WAIT_SECONDS)
-            if not seen.done.wait(_WAIT_SECONDS):
-                raise TimeoutError(f"{count} messages did not arrive within {_WAIT_SECONDS} s")
-            taken, cpu = time.perf_counter() - began, time.process_time() - cpu
-        self._close()
-        return messages / taken, 1e6 * cpu / messages
+    def __enter__(self) -> _Chain:
+        return self
 
-    def _close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         for client in self._clients:
             client.close()
         for wiring in self._wirings:
@@ -160,35 +214,42 @@ class _Chain:
         for host in self._hosts.values():
             host.stop()
 
+    def run(self, seconds: float) -> _Run:
+        """Publish for so long, as fast as it goes; what arrives meanwhile is what counts."""
+        self._publish(_LEAD_SECONDS)
+        before, began, cpu = self._seen, time.perf_counter(), time.process_time()
+        self._publish(seconds)
+        self._wait_for(before + 1)  # at once, but where the machine has better things to do
+        arrived, ended = self._seen - before, time.perf_counter()
+        cpu = time.process_time() - cpu
+        self._wait_for(self._sent)
+        return _Run(arrived / (ended - began), 1e6 * cpu / arrived)
+
+    def _wait_for(self, count: int) -> None:
+        deadline = time.perf_counter() + _WAIT_SECONDS
+        while self._seen < count:
+            if time.perf_counter() > deadline:
+                raise TimeoutError(f"{count - self._seen} messages have not arrived")
+            time.sleep(0.001)
+
+    def _publish(self, seconds: float) -> None:
+        until = time.perf_counter() + seconds
+        while time.perf_counter() < until:
+            self._publisher.send("r0", (1,), self._body, timeout=_WAIT_SECONDS)
+            self._sent += 1
+
+    def _count(self, _: Any) -> None:
+        self._seen += 1
+
     def spans(self) -> dict[str, int]:
-        """Spans made and dropped, by all hosts of the last run."""
+        """Spans made and dropped, by all hosts."""
         hosts = [*self._hosts.values(), *(client.host for client in self._clients)]
         told = [host.tracer.status() for host in hosts]
         return {
             "spans": sum(each["spans"] for each in told),
             "spans_dropped": sum(each.get("dropped", 0) for each in told),
+            "spans_waiting": sum(each.get("waiting", 0) for each in told),
         }
-
-
-class _Counter:
-    """Counts notifications down."""
-
-    def __init__(self) -> None:
-        import threading
-
-        self.done = threading.Event()
-        self._left = 0
-
-    def wait_for(self, count: int) -> None:
-        """So many are to come."""
-        self.done.clear()
-        self._left = count
-
-    def count(self, _: Any) -> None:
-        """One has come."""
-        self._left -= 1
-        if not self._left:
-            self.done.set()
 
 
 def _show(result: dict[str, Any], as_json: bool) -> None:
@@ -197,9 +258,10 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
         typer.echo(json.dumps(result))
         return
     for row in result["rows"]:
+        low, high = row["lost_percent_from_to"]
         typer.echo(
-            f"{row['sampling']:>7}  {row['messages_per_s']:>8,} messages/s  "
-            f"{row['lost_percent']:6.2f} % lost  {row['cpu_us_per_message']:6.1f} us of processor "
-            f"({row['more_cpu_percent']:+.2f} %)  {row['spans']:>8,} spans, "
-            f"{row['spans_dropped']:,} dropped"
+            f"{row['sampling']:>14}  {row['messages_per_s']:>8,} messages/s  "
+            f"{row['lost_percent']:6.2f} % lost ({low:.2f} to {high:.2f})  "
+            f"{row['cpu_us_per_message']:6.1f} us of processor ({row['more_cpu_percent']:+.2f} %)  "
+            f"{row['spans']:>8,} spans, {row['spans_dropped']:,} dropped"
         )

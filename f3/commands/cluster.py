@@ -29,6 +29,7 @@ Namespace = Annotated[
     str | None, typer.Option("--namespace", help="the rendezvous point, where there are several")
 ]
 Json = Annotated[bool, typer.Option("--json", help="for machines")]
+Links = Annotated[bool, typer.Option("--links", help="a line for each link")]
 Seconds = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait")]
 
 _DETACH_SECONDS = 180.0
@@ -95,10 +96,10 @@ def up(
         _detach(name)
         return
     nodes = [] if graph is None else list(_read_graph(graph))
-    with _terminating(), tracing(ui, ui_port, sample) as traced:
+    with _terminating(), tracing(ui, ui_port, sample) as (traced, page):
         made = _build(topology, rendezvous, protocol, data, ray_address, seed, name, traced)
         try:
-            _serve(made, nodes, name, traced.endpoint if ui else "")
+            _serve(made, nodes, name, page)
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
         except (RuntimeError, OSError, ValueError) as error:
@@ -378,9 +379,11 @@ def subscribe(
             typer.echo(f"{seen} notifications", err=True)
 
 
-def status(name: Name = "f3", timeout: Seconds = 5.0, as_json: Json = False) -> None:
+def status(
+    name: Name = "f3", timeout: Seconds = 5.0, links: Links = False, as_json: Json = False
+) -> None:
     """Show routers, links, queues and tables."""
-    from f3.commands.tables import show_routers
+    from f3.commands.tables import links_table, remarks, routers_tables, show
 
     with joined(name) as state:
         from actors.connect import statuses
@@ -389,7 +392,8 @@ def status(name: Name = "f3", timeout: Seconds = 5.0, as_json: Json = False) -> 
     if as_json:
         typer.echo(json.dumps({"name": name, "routers": found}))
     else:
-        show_routers(found, state["rendezvous"])
+        roots = state["rendezvous"]
+        show([links_table(found)] if links else routers_tables(found, roots), remarks(found))
     if not all(found.values()):
         fail("no answer from " + ", ".join(sorted(name for name in found if not found[name])))
 

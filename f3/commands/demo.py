@@ -47,10 +47,10 @@ def demo(
     from actors.telemetry.options import endpoint_from_environment
 
     ratio = sample if ui or endpoint_from_environment() else 0.0
-    with tracing(ui, ui_port, ratio) as traced:
+    with tracing(ui, ui_port, ratio) as (traced, page):
         _run(subscribers, publications, teams, seed, as_json, traced)
-        if ui:
-            typer.echo(f"traces: {traced.endpoint} (Ctrl-C ends)", err=True)
+        if page:
+            typer.echo(f"traces: {page} (Ctrl-C ends)", err=True)
             with suppress(KeyboardInterrupt):
                 signal.pause()
 
@@ -137,7 +137,7 @@ def _teams(text: str) -> frozenset[int]:
 
 
 def _print(result: dict[str, Any], status: dict[str, Any], root: str, as_json: bool) -> None:
-    from f3.commands.tables import show_routers
+    from f3.commands.tables import remarks, routers_tables, show
 
     if as_json:
         hops = {
@@ -151,7 +151,7 @@ def _print(result: dict[str, Any], status: dict[str, Any], root: str, as_json: b
         typer.echo(json.dumps({**result, "per_router": hops}))
         return
     typer.echo("", err=True)
-    show_routers(status, [root])
+    show(routers_tables(status, [root]), remarks(status))
     right = result["subscribers"] - result["wrong_subscribers"]
     typer.echo(
         f"{result['publications']} publications, {result['deliveries']:,} deliveries "

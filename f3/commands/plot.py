@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Draw recorded runs.")
 
-#: Routers with a line and a name of their own: those whose queues were longest.
-_NAMED_MAX = 10
+#: Routers with a curve of their own: those whose queues were longest.
+_NAMED_MAX = 6
+#: Routers in the map below the curves, and moments that it tells apart.
+_ROWS_MAX = 40
+_BINS = 400
 
 
 @app.callback()
@@ -57,23 +61,57 @@ def _between(series: Series, since: float, to: float) -> Series:
 
 
 def _draw(series: Series, out: Path, name: str) -> None:
+    """The longest queues as curves; below, every router as a line that darkens as it fills."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
     longest = {router: max(queued for _, queued in points) for router, points in series.items()}
-    named = sorted(longest, key=lambda router: (-longest[router], router))[:_NAMED_MAX]
-    figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
-    for router in [*(r for r in series if r not in named), *reversed(named)]:
+    ranked = sorted(longest, key=lambda router: (-longest[router], router))
+    shown = {router: series[router] for router in ranked[:_ROWS_MAX]}
+    height = 4.0 + 0.16 * len(shown)
+    look: dict[str, Any] = {"figsize": (9, height), "height_ratios": (3, height - 3)}
+    figure, (curves, map_) = plt.subplots(2, 1, sharex=True, layout="constrained", **look)
+    for router in reversed(ranked[:_NAMED_MAX]):
         times, queued = zip(*series[router], strict=True)
-        label = f"{router} (up to {longest[router]:.0f})" if router in named else None
-        width = 1.6 if router in named else 0.6
-        colour = f"C{named.index(router)}" if router in named else "0.8"
-        axes.step(times, queued, where="post", lw=width, color=colour, label=label)
-    axes.set(xlabel="seconds", ylabel="messages waiting", title=f"Queues of {name}", ylim=(0, None))
-    axes.grid(alpha=0.3)
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], labels[::-1], fontsize="small", title="longest first")
+        label = f"{router} (up to {longest[router]:.0f})"
+        colour = f"C{ranked.index(router)}"
+        curves.step(times, queued, where="post", lw=1.4, color=colour, label=label)
+    curves.set(ylabel="messages waiting", title=f"Queues of {name}", ylim=(0, None))
+    curves.grid(alpha=0.3)
+    handles, labels = curves.get_legend_handles_labels()
+    curves.legend(handles[::-1], labels[::-1], fontsize="small", title="longest first")
+    _draw_map(map_, figure, shown)
+    if len(shown) < len(series):
+        map_.set_ylabel(f"the {len(shown)} longest of {len(series)} routers")
     figure.savefig(out, dpi=120)
     plt.close(figure)
+
+
+def _draw_map(axes: Any, figure: Any, series: Series) -> None:
+    from matplotlib.colors import PowerNorm
+
+    start = min(points[0][0] for points in series.values())
+    end = max(points[-1][0] for points in series.values())
+    rows = [filled(points, start, end, _BINS) for points in series.values()]
+    extent = (start, max(end, start + 1e-9), len(rows) - 0.5, -0.5)
+    # Short queues must be seen beside long ones.
+    look = {"cmap": "Reds", "norm": PowerNorm(0.4, vmin=0, vmax=max(1.0, *map(max, rows)))}
+    image = axes.imshow(rows, extent=extent, aspect="auto", interpolation="nearest", **look)
+    axes.set_yticks(range(len(rows)), list(series), fontsize="x-small")
+    axes.set(xlabel="seconds", ylabel="router, longest queue first")
+    figure.colorbar(image, ax=axes, label="waiting")
+
+
+def filled(points: list[tuple[float, float]], start: float, end: float, bins: int) -> list[float]:
+    """The longest that a queue was in each of so many equal parts of the time."""
+    width = (end - start) / bins or 1.0
+    found = [0.0] * bins
+    ends = [t for t, _ in points[1:]] + [end]
+    for (t, queued), until in zip(points, ends, strict=True):
+        first = min(int((t - start) / width), bins - 1)
+        last = max(first, min(math.ceil((until - start) / width), bins) - 1)
+        for at in range(first, last + 1):
+            found[at] = max(found[at], queued)
+    return found

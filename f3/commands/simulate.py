@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,12 @@ def simulate(
     service: Annotated[
         float, typer.Option(min=0.0, help="seconds that a router takes for each message")
     ] = 0.0,
+    slow: Annotated[
+        list[str] | None, typer.Option(help="a router that takes longer, as r2=0.5; repeatable")
+    ] = None,
+    leave: Annotated[
+        bool, typer.Option("--leave", help="at the end all subscribers unsubscribe at once")
+    ] = False,
     queues: Annotated[
         Path | None, typer.Option(help="record queue lengths here, for `f3 plot queues`")
     ] = None,
@@ -40,13 +47,14 @@ def simulate(
         raise typer.Exit(2)
     try:
         overlay = load(topology, seed)
-        one = Play(overlay, root or centre(overlay), find(protocol), teams, loss, seed, service)
-    except (TopologyError, ProtocolError) as error:
+        root, makes = root or centre(overlay), find(protocol)
+        one = Play(overlay, root, makes, teams, loss, seed, service, _slow(slow or (), service))
+    except (TopologyError, ProtocolError, ValueError) as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from error
     typer.echo(f"{len(overlay.routers)} routers, rendezvous point {one.root} …", err=True)
     try:
-        facts = play(one, notifications)
+        facts = play(one, notifications, leave)
     except ViolationError as error:
         typer.echo(f"error: the oracle objects: {error}", err=True)
         raise typer.Exit(1) from error
@@ -56,6 +64,21 @@ def simulate(
     if queues is not None:
         _record(one, queues)
     typer.echo(json.dumps(facts) if as_json else _text(facts))
+
+
+def _slow(given: Iterable[str], service: float) -> dict[str, float]:
+    found = {}
+    for text in given:
+        name, _, seconds = text.rpartition("=")
+        try:
+            found[name] = float(seconds)
+        except ValueError:
+            found[name] = -1.0
+        if not name or not 0.0 <= found[name] < float("inf"):
+            raise ValueError(f"--slow takes a router and seconds, as r2=0.5, not {text!r}")
+    if found and not service:
+        raise ValueError("--slow needs --service, the time of all other routers")
+    return found
 
 
 def _record(one: Any, path: Path) -> None:

@@ -1,79 +1,189 @@
-"""Tables of routers and links, as `f3 status` and `f3 demo` print them."""
+"""Tables of routers and links, as `f3 status` and `f3 top` show them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from actors.telemetry.names import DROPS
 
-_HEADINGS = (
-    "links",
-    "nodes",
-    "held",
-    "received",
-    "sent",
-    "queued",
-    "dropped",
-    "refresh B",
-    "wait p50",
-    "hop p50",
-    "hop p99",
-    "MB",
-    "restarts",
-    "spans",
-)
-_WIDTH = 140
+#: For whoever does not look at a terminal.
+WIDTH = 130
+#: Routers that a remark names; the rest are counted.
+_NAMED_MAX = 4
+
+Status = Mapping[str, Any]
 
 
-def show_routers(routers: Mapping[str, Any], rendezvous: Collection[str]) -> None:
-    """One line for each router, on stdout."""
-    table = Table(title="Routers (* rendezvous points; a hop is from queue to queue, in us)")
-    table.add_column("router", no_wrap=True)
-    for heading in _HEADINGS:
-        table.add_column(heading, justify="right", no_wrap=True)
+def show(tables: Iterable[Table], notes: Collection[str]) -> None:
+    """Tables on stdout, and what is to be said below them."""
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    for table in tables:
+        console.print(table)
+    for line in notes:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+# -- routers ---------------------------------------------------------------------------------------
+
+_TRAFFIC = ("links", "queued", "of", "received", "sent", "batch", "wait p50", "hop p50", "hop p99")
+_STATE = ("nodes", "edges", "labels", "table B", "refresh B", "dropped", "restarts", "MB")
+_SPANS = ("spans", "lost")
+
+
+def routers_tables(
+    routers: Mapping[str, Any],
+    rendezvous: Collection[str],
+    before: Mapping[str, Any] | None = None,
+    seconds: float = 0.0,
+) -> tuple[Table, Table]:
+    """One line for each router; `before`, a look so long ago, makes rates of what grows."""
+    rates = "" if before is None else "; received, sent and refresh a second"
+    traffic = _table(f"Traffic (us from queue to read, and to done{rates})", "router", _TRAFFIC)
+    state = _table("State (* rendezvous points)", "router", (*_STATE, *_SPANS))
     for name in sorted(routers):
-        table.add_row(*_row(name, routers[name], name in rendezvous))
-    console = Console(width=max(_WIDTH, Console().width))
-    console.print(table)
-    for line in _trouble(routers):
-        console.print(line, markup=False, highlight=False)
+        shown = f"{name} *" if name in rendezvous else name
+        status = routers[name]
+        if status is None:
+            traffic.add_row(shown, "no answer")
+            continue
+        grown = _growth(name, status, before, seconds)
+        traffic.add_row(shown, *_traffic_cells(status, grown))
+        state.add_row(shown, *_state_cells(status, grown))
+    return traffic, state
 
 
-def _row(name: str, status: Any, root: bool) -> list[str]:
-    shown = f"{name} *" if root else name
-    if status is None:
-        return [shown, "no answer"]
+def _growth(
+    name: str, status: Status, before: Mapping[str, Any] | None, seconds: float
+) -> Callable[[str], str]:
+    """How a figure over all links of a router is told: as a sum, or as a rate."""
     links = list(status["links"].values())
-    state, hops = status["state"], status["hop_us"]
+    if before is None:
+        return lambda key: str(total(links, key))
+    if not before.get(name):
+        return lambda _: ""  # it did not answer last time
+    old = list(before[name]["links"].values())
+    return lambda key: f"{max(0, total(links, key) - total(old, key)) / seconds:,.0f}"
+
+
+def _table(title: str, first: str, headings: Collection[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(first, no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _traffic_cells(status: Status, grown: Callable[[str], str]) -> list[str]:
+    links = list(status["links"].values())
     return [
-        shown,
         f"{sum(link['up'] for link in links)}/{len(links)}",
-        str(state.get("nodes", 0)),
-        str(state.get("subscriptions", 0)),
-        str(total(links, "messages_received")),
-        str(total(links, "messages_sent")),
         str(total(links, "queued_messages")),
-        str(sum(total(links, reason) for reason in DROPS)),
-        str(total(links, "refresh_bytes")),
+        str(total(links, "capacity_messages")),
+        grown("messages_received"),
+        grown("messages_sent"),
+        f"{status['batch_size']['p50']:.0f}",
         f"{status['wait_us']['p50']:.0f}",
-        f"{hops['p50']:.0f}",
-        f"{hops['p99']:.0f}",
-        f"{status['process']['rss_mb']:.0f}",
-        str(status.get("restarts", 0)),
-        str(status["telemetry"]["spans"]),
+        f"{status['hop_us']['p50']:.0f}",
+        f"{status['hop_us']['p99']:.0f}",
     ]
 
 
-def _trouble(routers: Mapping[str, Any]) -> list[str]:
-    """What keeps spans from being seen, router by router."""
-    told = {name: one["telemetry"] for name, one in sorted(routers.items()) if one is not None}
-    lines = [f"{name}: {one['trouble']}" for name, one in told.items() if one.get("trouble")]
-    dropped = sum(one.get("dropped", 0) for one in told.values())
-    return [*lines, f"{dropped} spans were dropped"] if dropped else lines
+def _state_cells(status: Status, grown: Callable[[str], str]) -> list[str]:
+    told = status["telemetry"]
+    return [
+        *(str(status["state"].get(kind, 0)) for kind in ("nodes", "edges", "labels", "bytes")),
+        grown("refresh_bytes"),
+        str(sum(_drops(status).values())),
+        str(status.get("restarts", 0)),
+        f"{status['process']['rss_mb']:.0f}",
+        str(told["spans"]),
+        str(told.get("dropped", 0)),
+    ]
+
+
+def _drops(status: Status) -> dict[str, int]:
+    """What a router has thrown away, by reason."""
+    links = list(status["links"].values())
+    found = {reason: total(links, reason) for reason in DROPS}
+    found["messages_unroutable"] = status["counts"].get("messages_unroutable", 0)
+    return {reason: count for reason, count in found.items() if count}
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+_LINK_HEADINGS = (
+    *("to", "kind", "up", "queued", "of", "bytes", "of MB", "received", "sent", "sent B"),
+    *("refresh B", "dropped"),
+)
+
+
+def links_table(routers: Mapping[str, Any]) -> Table:
+    """One line for each direction of a link, the fullest first."""
+    table = _table("Links", "router", _LINK_HEADINGS)
+    rows = [
+        (name, far, link)
+        for name, status in routers.items()
+        for far, link in (status["links"].items() if status else ())
+    ]
+    for name, far, link in sorted(rows, key=lambda row: (-row[2]["queued_messages"], *row[:2])):
+        table.add_row(name, *_link_cells(far, link))
+    return table
+
+
+def _link_cells(far: str, link: Status) -> list[str]:
+    drops = {reason: link[reason] for reason in DROPS if link.get(reason)}
+    return [
+        far,
+        link["kind"],
+        "yes" if link["up"] else "no",
+        str(link["queued_messages"]),
+        str(link["capacity_messages"]),
+        str(link["queued_bytes"]),
+        f"{link['capacity_bytes'] / (1 << 20):.0f}",
+        *(str(link.get(f"messages_{way}", 0)) for way in ("received", "sent")),
+        *(str(link.get(key, 0)) for key in ("bytes_sent", "refresh_bytes")),
+        _listed(drops) or "0",
+    ]
+
+
+# -- below the tables ------------------------------------------------------------------------------
+
+
+def remarks(routers: Mapping[str, Any]) -> list[str]:
+    """What was dropped and why, and what keeps spans from being seen; each once."""
+    whose: dict[str, list[str]] = {}
+    for name, status in sorted(routers.items()):
+        for remark in _remarks(status) if status else ():
+            whose.setdefault(remark, []).append(name)
+    return [f"{_names(names)}: {remark}" for remark, names in whose.items()]
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - _NAMED_MAX
+    return ", ".join(names[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
+def _remarks(status: Status) -> Iterator[str]:
+    told = status["telemetry"]
+    drops = _drops(status)
+    if drops:
+        yield f"dropped {_listed(drops)}"
+    if told.get("dropped"):
+        yield f"{told['dropped']} spans were dropped"
+    if told.get("trouble"):
+        yield told["trouble"]
+    if not told.get("metrics", True):
+        yield f"{told['endpoint']} takes no metrics, so none are sent"
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{what} {count}" for what, count in counts.items())
 
 
 def total(links: Collection[Mapping[str, Any]], key: str) -> int:

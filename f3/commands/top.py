@@ -9,15 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from f3.commands.cluster import Json, Name, fail, joined
+from f3.commands.cluster import Json, Links, Name, fail, joined
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-_HEADINGS = (
-    *("links", "queued", "of", "in/s", "out/s", "wait p50", "hop p50", "hop p99", "batch"),
-    *("nodes", "edges", "labels", "dropped", "refresh B/s", "restarts", "spans", "lost"),
-)
+    from rich.console import Group
 
 
 def top(
@@ -27,6 +22,7 @@ def top(
     record: Annotated[
         Path | None, typer.Option(help="write queue lengths here, a line each")
     ] = None,
+    links: Links = False,
     as_json: Json = False,
 ) -> None:
     """Watch queues, hops and tables; Ctrl-C ends."""
@@ -36,13 +32,18 @@ def top(
         except OSError as error:
             fail(error, 2)
         try:
-            _watch(state, period, count, file, as_json)
+            _watch(state, period, count, file, links, as_json)
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
 
 
 def _watch(
-    state: dict[str, Any], period: float, count: int, file: TextIO | None, as_json: bool
+    state: dict[str, Any],
+    period: float,
+    count: int,
+    file: TextIO | None,
+    links: bool,
+    as_json: bool,
 ) -> None:
     import json
     import sys
@@ -52,11 +53,13 @@ def _watch(
 
     from actors.connect import statuses
     from f3 import runs
+    from f3.commands.tables import WIDTH
 
     if file is not None:
         runs.begin(file, "cluster")
-    began, before, looks = time.monotonic(), dict[str, Any](), 0
-    console = Console() if sys.stdout.isatty() else Console(width=190)
+    began, looks = time.monotonic(), 0
+    before: tuple[float, dict[str, Any]] | None = None
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     with Live(console=console, auto_refresh=False, transient=False) as live:
         while not count or looks < count:
             now = time.monotonic()
@@ -69,8 +72,8 @@ def _watch(
                     json.dumps({"t": now - began, "routers": found}), indent=None
                 )
             else:
-                live.update(_table(found, before, state["rendezvous"]), refresh=True)
-            before = {"now": now, **found}
+                live.update(_view(found, before, now, state["rendezvous"], links), refresh=True)
+            before = (now, found)
             if not count or looks < count:
                 time.sleep(max(0.0, period - (time.monotonic() - now)))
 
@@ -87,50 +90,20 @@ def _record(file: TextIO, t: float, found: dict[str, Any]) -> None:
     file.flush()
 
 
-def _table(found: dict[str, Any], before: dict[str, Any], roots: list[str]) -> Table:
-    from rich.table import Table
+def _view(
+    found: dict[str, Any],
+    before: tuple[float, dict[str, Any]] | None,
+    now: float,
+    roots: list[str],
+    links: bool,
+) -> Group:
+    from rich.console import Group
+    from rich.text import Text
 
-    table = Table(title="Routers (* rendezvous points; times in us)")
-    table.add_column("router", no_wrap=True)
-    for heading in _HEADINGS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    seconds = time.monotonic() - before["now"] if before else 0.0
-    for name in sorted(found):
-        shown = f"{name} *" if name in roots else name
-        status = found[name]
-        if status is None:
-            table.add_row(shown, "no answer")
-        else:
-            table.add_row(shown, *_cells(status, before.get(name), seconds))
-    return table
+    from f3.commands.tables import links_table, remarks, routers_tables
 
-
-def _cells(status: dict[str, Any], last: dict[str, Any] | None, seconds: float) -> list[str]:
-    from actors.telemetry.names import DROPS
-    from f3.commands.tables import total
-
-    links = list(status["links"].values())
-    old = [] if last is None else list(last["links"].values())
-
-    def rate(key: str) -> str:
-        return f"{max(0, total(links, key) - total(old, key)) / seconds:,.0f}" if old else ""
-
-    state, told = status["state"], status["telemetry"]
-    dropped = sum(total(links, reason) for reason in DROPS)
-    return [
-        f"{sum(link['up'] for link in links)}/{len(links)}",
-        str(total(links, "queued_messages")),
-        str(total(links, "capacity_messages")),
-        rate("messages_received"),
-        rate("messages_sent"),
-        f"{status['wait_us']['p50']:.0f}",
-        f"{status['hop_us']['p50']:.0f}",
-        f"{status['hop_us']['p99']:.0f}",
-        f"{status['batch_size']['p50']:.0f}",
-        *(str(state.get(kind, 0)) for kind in ("nodes", "edges", "labels")),
-        str(dropped),
-        rate("refresh_bytes"),
-        str(status.get("restarts", 0)),
-        str(told["spans"]),
-        str(told.get("dropped", 0)),
-    ]
+    notes = map(Text, remarks(found))
+    if links:
+        return Group(links_table(found), *notes)
+    last = () if before is None else (before[1], now - before[0])
+    return Group(*routers_tables(found, roots, *last), *notes)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import typer
@@ -24,6 +24,8 @@ Row = dict[str, Any]
 #: After the last new span so long, nothing more is expected.
 _QUIET_SECONDS = 1.0
 _AGAIN_SECONDS = 0.1
+#: For whoever does not look at a terminal: no line is broken.
+_WIDTH = 200
 
 
 def trace(
@@ -60,7 +62,7 @@ def trace(
         return
     from rich.console import Console
 
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     for tree in _trees(rows):
         console.print(tree)
     console.print(f"trace {found}, {len(rows)} spans", highlight=False)
@@ -93,7 +95,7 @@ def _collected(url: str, trace: str) -> list[Row]:
         with urlopen(f"{url}/api/traces/{trace}", timeout=2.0) as reply:  # noqa: S310
             found: list[Row] = json.load(reply)
             return found
-    except (URLError, TimeoutError):
+    except (OSError, ValueError):
         return []  # not there yet, or no longer
 
 
@@ -169,7 +171,9 @@ def _foretell(
     typer.echo(f"up    {' -> '.join(way)}   (log and numbers at {space})")
     for step in steps:
         for far, due in step["links"].items():
-            typer.echo(f"down  {step['router']} -> {far}   header {due['header']}{_why(due)}")
+            whose = "" if far in state["routers"] or due["local"] else " (its subscribers)"
+            link = f"{step['router']} -> {far}{whose}"
+            typer.echo(f"down  {link}   header {due['header']}{_why(due)}")
         if not step["links"]:
             typer.echo(f"down  {step['router']}   nobody beyond has asked for {step['header']}")
 

@@ -19,15 +19,19 @@ Sample = Annotated[
 
 
 @contextmanager
-def tracing(ui: bool, port: int, ratio: float) -> Iterator[Tracing]:
-    """How a network is to be traced: to OTEL_EXPORTER_OTLP_ENDPOINT, or to a collector here."""
+def tracing(ui: bool, port: int, ratio: float) -> Iterator[tuple[Tracing, str]]:
+    """How a network is to be traced, and the address of the page if one is served here.
+
+    Traces go to OTEL_EXPORTER_OTLP_ENDPOINT; where that is not set, to a collector of our own.
+    """
     from actors.telemetry.options import Tracing, endpoint_from_environment
 
     endpoint = endpoint_from_environment()
     if endpoint or not ui:
         if endpoint:
-            typer.echo(f"traces and metrics go to {endpoint}", err=True)
-        yield Tracing(endpoint, ratio)
+            page = "; --ui has no page then" if ui else ""
+            typer.echo(f"traces go to {endpoint} (OTEL_EXPORTER_OTLP_ENDPOINT){page}", err=True)
+        yield Tracing(endpoint, ratio), ""
         return
     from actors.telemetry.server import CollectorServer
     from f3.commands.cluster import fail
@@ -38,4 +42,4 @@ def tracing(ui: bool, port: int, ratio: float) -> Iterator[Tracing]:
         fail(f"cannot listen on port {port}: {error}; --ui-port chooses another", 2)
     with server:
         typer.echo(f"traces are shown at {server.url}", err=True)
-        yield Tracing(server.url, ratio)
+        yield Tracing(server.url, ratio), server.url

@@ -80,8 +80,10 @@ def _publish(store: Store, rng: random.Random, seen: Counter[str]) -> None:
     lowest = tuple(sorted(store.graph.low(picked)))
     before = store.first
     payload = rng.randbytes(rng.choice((0, 5, 50, 50, 300, 2500)))
-    store.append(source, incarnation, number, lowest, payload)
+    trace = rng.choice((b"", b"", rng.randbytes(25)))
+    store.append(source, incarnation, number, lowest, payload, trace)
     seen["append"] += 1
+    seen["sampled"] += bool(trace)
     seen["dropped"] += store.first - before
 
 

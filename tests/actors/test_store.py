@@ -166,7 +166,16 @@ def test_disk_and_memory_agree_across_restarts_and_crashes(tmp_path: Path, seed:
             assert state(disk) == state(memory)
             disk.graph.check()
     disk.close()
-    for kind in ("insert", "refused", "remove", "append", "dropped", "again", "long ago"):
+    for kind in (
+        "insert",
+        "refused",
+        "remove",
+        "append",
+        "dropped",
+        "sampled",
+        "again",
+        "long ago",
+    ):
         assert seen[kind] >= 10, (kind, seen)
     assert min(seen["access"], seen["crash"], seen["restart"]) >= 3, seen
 

@@ -6,7 +6,10 @@ import gzip
 import json
 import logging
 import socket
+import statistics
 import time
+from contextlib import contextmanager, nullcontext
+from itertools import product
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -17,7 +20,7 @@ from actors.host import HostOptions
 from actors.telemetry.collector import Collector
 from actors.telemetry.export import QUEUE_MAX, Exporter
 from actors.telemetry.options import Tracing
-from actors.telemetry.server import CollectorServer
+from actors.telemetry.server import CollectorServer, _Handler
 from actors.telemetry.spans import Span
 
 
@@ -53,7 +56,7 @@ def collected(server: CollectorServer) -> list[Row]:
     return rows
 
 
-def test_the_collector_has_the_spans_that_brute_force_expects(network, server):
+def test_the_collector_has_the_spans_that_brute_force_expects(server, network):
     options = HostOptions(tracing=Tracing(server.url, metrics_period=0.2))
     made = network(TREE, [ROOT], config=CALM, options=options)
     world = TracedWorld(made, 5)
@@ -100,9 +103,9 @@ def test_a_collector_that_is_away_slows_nothing_and_is_reported_once(network, ca
         exporter = client.host.tracer.exporter
         until(lambda: exporter.trouble and exporter.dropped, "the report")
     reports = [r.getMessage() for r in caplog.records if client.host.address in r.getMessage()]
-    assert len([text for text in reports if "no export to" in text]) == 1
+    assert len([text for text in reports if "no export" in text]) == 1
     status = client.host.status()["telemetry"]
-    assert status["trouble"].startswith(f"no export to {endpoint}")
+    assert status["trouble"].startswith(f"no export of spans to {endpoint}")
     assert status["exported"] == 0
 
 
@@ -126,6 +129,82 @@ def test_a_killed_collector_costs_spans_that_are_counted_and_comes_back(network)
     assert exporter.exported + exporter.dropped + len(exporter._queue) == client.host.tracer.made
 
 
+@contextmanager
+def hanging(port: int):
+    """Somebody who takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", port)):
+        yield
+
+
+def test_a_collector_that_is_killed_or_hangs_slows_nothing_and_each_outage_is_reported_once(
+    network, caplog
+):
+    """The same network and the same traffic, all of it sampled, while its collector comes and goes.
+
+    With a collector that works, hosts do more than with one that does not: so if nobody waits for
+    it, throughput is no lower without. Half is far below what noise does to a median of three.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    tracing = Tracing(f"http://127.0.0.1:{port}", 1.0, metrics_period=0.2)
+    made = network([("r0", "r1")], [ROOT], config=CALM, options=HostOptions(tracing=tracing))
+    made.insert(ROOT, 1)
+    client = made.client("r1")
+    subscriber = client.subscriber("s")
+    subscriber.subscribe(ROOT, 1, DEADLINE)
+    publisher, exporter = client.publisher("p"), client.host.tracer.exporter
+    phases = {"works": lambda: CollectorServer(port), "killed": nullcontext}
+    phases["hangs"] = lambda: hanging(port)
+    rates = {name: [] for name in phases}
+    for _, (name, phase) in product(range(3), phases.items()):
+        with phase(), caplog.at_level(logging.WARNING):
+            publisher.publish(ROOT, (1,), b"")
+            subscriber.get(DEADLINE)
+            works = name == "works"
+            until(lambda w=works: bool(exporter.trouble) != w, f"trouble where it {name}")
+            began = time.perf_counter()
+            for _ in range(300):
+                publisher.send(ROOT, (1,), b"")
+            for _ in range(300):
+                subscriber.get(DEADLINE)
+            rates[name].append(300 / (time.perf_counter() - began))
+    medians = {name: statistics.median(found) for name, found in rates.items()}
+    assert medians["killed"] > 0.5 * medians["works"], rates
+    assert medians["hangs"] > 0.5 * medians["works"], rates
+    told = [r for r in caplog.records if r.getMessage().startswith(client.host.address)]
+    assert len(told) == 3, [r.getMessage() for r in told]
+    status = exporter.status()
+    assert status["exported"] > 0
+    assert status["dropped"] > 0
+
+
+def test_a_collector_without_a_place_for_metrics_gets_spans_and_no_complaint(
+    network, caplog, monkeypatch
+):
+    """Jaeger is one: it answers 404."""
+    take = _Handler.do_POST
+
+    def take_traces(handler):
+        if handler.path == "/v1/metrics":
+            handler.path = "/nowhere"
+        take(handler)
+
+    monkeypatch.setattr(_Handler, "do_POST", take_traces)
+    with CollectorServer() as server, caplog.at_level(logging.WARNING):
+        options = HostOptions(tracing=Tracing(server.url, 1.0, metrics_period=0.05))
+        made = network([("r0", "r1")], [ROOT], options=options)
+        made.insert(ROOT, 1)
+        client = made.client("r1")
+        hosts = [*made.hosts.values(), client.host]
+        told = lambda: [host.tracer.status() for host in hosts]  # noqa: E731
+        until(lambda: not any(each["metrics"] for each in told()), "nobody sends metrics")
+        client.publisher("p").publish(ROOT, (1,), b"", timeout=DEADLINE)
+        until(lambda: all(each["exported"] for each in told()), "everybody's spans")
+        assert [each["trouble"] for each in told()] == ["", "", ""]
+        assert [each["dropped"] for each in told()] == [0, 0, 0]
+    assert "no export" not in caplog.text
+
+
 def test_a_full_queue_drops_and_counts():
     exporter = Exporter("x", "http://127.0.0.1:9")
     exporter._stopping = True  # its thread never starts
@@ -137,6 +216,7 @@ def test_a_full_queue_drops_and_counts():
         "dropped": 7,
         "waiting": QUEUE_MAX,
         "trouble": "",
+        "metrics": True,
     }
 
 
@@ -205,7 +285,9 @@ def test_bad_requests_are_refused_with_a_reason(server, path, body, headers, cod
     assert get(server, "/api/status")["refused"] == (code == 400)
 
 
-@pytest.mark.parametrize("path", ["/api/traces?limit=x", "/api/traces/00", "/nowhere"])
+@pytest.mark.parametrize(
+    "path", ["/api/traces?limit=x", "/api/traces?min_us=nan", "/api/traces/00", "/nowhere"]
+)
 def test_bad_questions_are_refused(server, path):
     with pytest.raises(HTTPError) as caught:
         get(server, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from itertools import pairwise
@@ -15,6 +16,7 @@ from actors.host import HostOptions
 from actors.preprocessors import publish
 from actors.telemetry.options import Tracing
 from actors.telemetry.spans import hop_of, new_child, new_trace
+from actors.telemetry.tracer import Tracer
 from preprocess.attribute_value import AttributeValue
 from preprocess.replica import Authority, DynamicPreprocessor
 from routing.api import Config
@@ -110,6 +112,24 @@ def test_what_is_sampled_is_decided_at_publish(network):
     assert client.host.tracer.made == before
     with pytest.raises(ValueError, match="ratio of every namespace is 2"):
         Tracing(ratio=2)
+
+
+@pytest.mark.parametrize("ratio", [0.001, 0.1, 0.5, 1.0])
+def test_publications_are_sampled_at_their_ratio_however_they_come(ratio):
+    """Alone or together: the same share, and gaps that are as long as chance makes them."""
+    tracer = Tracer("t", Tracing(ratio=ratio, ratios={"never": 0.0}))
+    tracer._random.seed(4)
+    rng, chosen, count = random.Random(5), [], 0
+    while count < 200_000:
+        some = rng.choice((1, 1, 1, 7, 256))
+        chosen += [count + index for index in tracer.roots("n", some, None)]
+        assert not tracer.roots("never", some, None)
+        count += some
+    expected = ratio * count
+    assert abs(len(chosen) - expected) <= 4 * math.sqrt(expected * (1 - ratio)) + 1
+    next_to = sum(after == before + 1 for before, after in pairwise(chosen))
+    expected = ratio * len(chosen)
+    assert abs(next_to - expected) <= 4 * math.sqrt(expected) + 1
 
 
 def test_a_refused_publication_says_so_in_its_span(network):
@@ -221,7 +241,8 @@ def way_of(made):
     return way
 
 
-def test_a_trace_survives_the_restart_of_a_router_on_its_way(network):
+@pytest.mark.parametrize("restarted", [("r1",), ("r1", ROOT)], ids=["router", "rendezvous too"])
+def test_a_trace_survives_the_restart_of_routers_on_its_way(network, restarted):
     made = network(TREE, [ROOT])
     made.insert(ROOT, 1)
     subscriber = made.client("r3", "far").subscriber("s")
@@ -230,7 +251,10 @@ def test_a_trace_survives_the_restart_of_a_router_on_its_way(network):
     made.kill("r1")
     future = publisher.send(ROOT, (1,), b"x", sample=True)
     assert future.result(DEADLINE) == 1  # it is in the log, and lost on its way down
-    made.boot("r1")
+    for name in restarted[1:]:
+        made.kill(name)
+    for name in restarted:
+        made.boot(name)
     assert subscriber.get(DEADLINE).body == b"x"
     until(lambda: way_of(made), "the spans of the whole way")
     way = way_of(made)
