@@ -25,11 +25,16 @@ _LOOSE = ("about", "kind", "seconds", "extends")
 
 @dataclass(frozen=True)
 class Subscribers:
-    """How many subscribers there are at first, their topics each, the routers they sit on."""
+    """How many subscribers there are at first, their topics each, the routers they sit on.
+
+    They choose a router at random, or take them in turn: as many subscribers as routers are then
+    one at each (Kulik 2004, section 4.1.1).
+    """
 
     count: int = limited(1, 10**12, 1_000_000)
     topics_each: int = limited(1, 1_000, 1)
     routers: int = limited(1, 100_000, 10)
+    in_turn: bool = False
 
 
 @dataclass(frozen=True)
