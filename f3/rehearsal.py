@@ -24,6 +24,7 @@ from routing.api import (
     Effect,
     InsertNode,
     NodeId,
+    Publication,
     Publish,
     Refused,
     Router,
@@ -234,7 +235,8 @@ class Rehearsal:
         covering = frozenset(self._workload.graph.covering(np.array(row.nodes, np.int64)).tolist())
         self.judge.published(body, covering, self.network.now)
         self.counts["notifications"] += 1
-        event = Publish("source", self._root, row.nodes, body, row.notification)
+        said = Publication(row.nodes, body)
+        event = Publish("source", self._root, (said,), row.notification)
         self.network.event(self._edges[row.router], event)
 
     def _observe(self, _: Address, effect: Effect, now: float) -> None:
@@ -243,8 +245,8 @@ class Rehearsal:
                 self.judge.delivered(client, notification.body)
             case Confirmed(client, _, node):
                 self.judge.confirmed(client, node, now)
-            case Accepted():
-                self._accepted += 1
+            case Accepted(count=count):
+                self._accepted += count
             case Refused(client, _, reason):
                 raise ViolationError(f"{client} was refused: {reason}")
 
