@@ -1,19 +1,22 @@
 """Replaying a workload on a cluster: load its graph, subscribe everybody, publish, collect.
 
-The workload comes from the files that the Spark job wrote (`workloads.reader`); one host of
-subscribers stands for each of the workload's routers.
+The workload comes from the files that the Spark job wrote (`workloads.reader`), a few thousand
+rows at a time; one host of subscribers stands for each of the workload's routers. Not here: churn,
+which `f3.rehearsal` plays in the simulator.
 """
 
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import ray
 
-from workloads.reader import Workload, each_notification, each_subscription
+from workloads.reader import Subscriptions, Workload, each_notification, each_subscription
 
 if TYPE_CHECKING:
     from actors.cluster import Cluster
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 _WAIT_SECONDS = 120.0
-_SUBSCRIBE_AT_ONCE = 5000
+#: Rows that are on their way at once: to each host, and to the rendezvous point.
+_AT_ONCE = 5000
 #: Notifications come in at least this often, or the replay has got stuck.
 _STUCK_SECONDS = 30.0
 
@@ -30,14 +34,19 @@ _STUCK_SECONDS = 30.0
 class Replayed:
     """What happened; positions are those of the rendezvous point's log."""
 
-    #: Per subscriber, the node it asked for.
-    wants: dict[str, int]
-    #: Per position, what was published there.
-    published: dict[int, str]
-    #: Per subscriber, the positions that it received, in order.
-    received: dict[str, list[int]]
+    #: Per notification, in their order, where it came to stand.
+    positions: array[int]
     seconds_to_subscribe: float
     seconds_to_deliver: float
+    _hosts: Sequence[Any]
+
+    def received(self, router: int) -> dict[str, list[int]]:
+        """Per subscriber of one of the workload's routers, the positions that it got, in order.
+
+        Asks the host of subscribers, which must still be there.
+        """
+        found = ray.get(self._hosts[router].received.remote(), timeout=_WAIT_SECONDS)
+        return {name: [position for _, position in notes] for name, notes in found.items()}
 
 
 def replay(
@@ -49,16 +58,18 @@ def replay(
     hosts = [cluster.subscriber_host(edge, record=True) for edge in edges]
     show(f"subscribing {workload.counts['subscriptions']:,} subscribers")
     began = time.monotonic()
-    wants = _subscribe(hosts, root, workload)
+    _subscribe(hosts, root, workload)
     subscribed = time.monotonic()
     show(f"publishing {workload.counts['notifications']:,} notifications")
-    published = _publish(cluster, root, workload, edges[-1])
-    expected = _deliveries(workload)
-    _await(hosts, expected, show)
+    positions = _publish(cluster, root, workload, edges[-1])
+    _await(hosts, _deliveries(workload), show)
     delivered = time.monotonic()
-    show("collecting what everybody received")
-    received = _received(hosts)
-    return Replayed(wants, published, received, subscribed - began, delivered - subscribed)
+    return Replayed(positions, subscribed - began, delivered - subscribed, hosts)
+
+
+def client_name(subscriber: int) -> str:
+    """What a workload's subscriber is called on the cluster."""
+    return f"s{subscriber}"
 
 
 def _parents_first(workload: Workload) -> list[tuple[int, list[int]]]:
@@ -67,30 +78,41 @@ def _parents_first(workload: Workload) -> list[tuple[int, list[int]]]:
     return [(node, graph.parents.of_one(node).tolist()) for node in order]
 
 
-def _subscribe(hosts: Sequence[Any], root: str, workload: Workload) -> dict[str, int]:
-    wants: dict[str, int] = {}
-    refs = []
-    for router, host in enumerate(hosts):
-        wanted = []
-        for one in each_subscription(workload.subscriptions(router)):
-            wants[f"s{one.subscriber}"] = one.node
-            wanted.append((f"s{one.subscriber}", root, one.node))
-        for start in range(0, len(wanted), _SUBSCRIBE_AT_ONCE):
-            some = wanted[start : start + _SUBSCRIBE_AT_ONCE]
-            refs.append(host.subscribe.remote(some, _WAIT_SECONDS))
-    refused = [refusal for part in ray.get(refs, timeout=_WAIT_SECONDS) for refusal in part]
+def _subscribe(hosts: Sequence[Any], root: str, workload: Workload) -> None:
+    """A batch at each host at a time, while the next ones are read."""
+    streams = [workload.subscriptions(router, _AT_ONCE) for router in range(len(hosts))]
+    asked: list[Any] = []
+    for batches in zip_longest(*streams):
+        refs = [
+            host.subscribe.remote(_wanted(batch, root), _WAIT_SECONDS)
+            for host, batch in zip(hosts, batches, strict=True)
+            if batch is not None
+        ]
+        _must_be_in_force(asked)
+        asked = refs
+    _must_be_in_force(asked)
+
+
+def _wanted(batch: Subscriptions, root: str) -> list[tuple[str, str, int]]:
+    return [(client_name(one.subscriber), root, one.node) for one in each_subscription([batch])]
+
+
+def _must_be_in_force(asked: Sequence[Any]) -> None:
+    refused = [refusal for part in ray.get(asked, timeout=_WAIT_SECONDS) for refusal in part]
     if refused:
         raise RuntimeError(f"{len(refused)} subscriptions were refused, such as {refused[0]}")
-    return wants
 
 
-def _publish(cluster: Cluster, root: str, workload: Workload, edge: str) -> dict[int, str]:
-    notifications = list(each_notification(workload.notifications()))
+def _publish(cluster: Cluster, root: str, workload: Workload, edge: str) -> array[int]:
+    positions = array("Q")
     with cluster.client(edge) as client:
         publisher = client.publisher("replay")
-        sent = [publisher.send(root, one.nodes, one.text.encode()) for one in notifications]
-        positions = [future.result(_WAIT_SECONDS) for future in sent]
-    return {position: one.text for position, one in zip(positions, notifications, strict=True)}
+        for batch in workload.notifications(_AT_ONCE):
+            rows = [(one.nodes, one.text.encode()) for one in each_notification([batch])]
+            positions.extend(
+                publisher.send_many(root, rows, timeout=_WAIT_SECONDS).result(_WAIT_SECONDS)
+            )
+    return positions
 
 
 def _deliveries(workload: Workload) -> int:
@@ -113,11 +135,3 @@ def _await(hosts: Sequence[Any], deliveries: int, show: Progress) -> None:
         elif time.monotonic() > since + _STUCK_SECONDS:
             return
         time.sleep(0.05)
-
-
-def _received(hosts: Sequence[Any]) -> dict[str, list[int]]:
-    received: dict[str, list[int]] = {}
-    for host in hosts:
-        for name, notes in ray.get(host.received.remote(), timeout=_WAIT_SECONDS).items():
-            received[name] = [position for _, position in notes]
-    return received

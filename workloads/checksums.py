@@ -28,7 +28,7 @@ def sha256(path: Path) -> str:
 def content_sha256(path: Path) -> str:
     """The checksum of a file's columns: names, and values in order; nulls do not occur."""
     columns: dict[str, Any] = defaultdict(hashlib.sha256)
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:  # batch by batch, not all at once
         for batch in file.iter_batches(batch_size=_BATCH):
             for name, column in zip(batch.schema.names, batch.columns, strict=True):
                 _feed(columns, name, column)

@@ -49,6 +49,8 @@ class Population:
 
     def router(self, subscribers: Ints) -> Ints:
         """The router that each subscriber attaches to when it arrives."""
+        if self.scenario.subscribers.in_turn:
+            return subscribers % self.routers
         return Draws(self._seed, "subscriber", subscribers).below(self.routers, "router")
 
     def subscriptions(self, subscribers: Ints) -> tuple[Ints, Codes]:

@@ -166,7 +166,8 @@ class Workload:
 
     def _batches(self, prefix: str, batch_rows: int) -> Iterator[pa.RecordBatch]:
         for name in self._names(prefix):
-            with pq.ParquetFile(self.path / name) as file:
+            # Not pre-buffered: that would read the whole file ahead.
+            with pq.ParquetFile(self.path / name, pre_buffer=False) as file:
                 yield from file.iter_batches(batch_size=batch_rows)
 
     def _table(self, prefix: str, columns: list[str]) -> dict[str, NDArray[Any]]:

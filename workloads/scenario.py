@@ -25,11 +25,16 @@ _LOOSE = ("about", "kind", "seconds", "extends")
 
 @dataclass(frozen=True)
 class Subscribers:
-    """How many subscribers there are at first, their topics each, the routers they sit on."""
+    """How many subscribers there are at first, their topics each, the routers they sit on.
+
+    They choose a router at random, or take them in turn: as many subscribers as routers are then
+    one at each (Kulik 2004, section 4.1.1).
+    """
 
     count: int = limited(1, 10**12, 1_000_000)
     topics_each: int = limited(1, 1_000, 1)
     routers: int = limited(1, 100_000, 10)
+    in_turn: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,17 +118,17 @@ def load_scenario(name: str, parameters: Mapping[str, object] | None = None) -> 
         section, dot, entry = key.rpartition(".")
         if not dot:
             section = "" if key in _LOOSE else "content"
-        if section:
-            table.setdefault(section, {})[entry] = value
-        else:
+        if not section:
             table[key] = value
+        elif isinstance(table.setdefault(section, {}), dict):  # else it is refused below
+            table[section][entry] = value
     return scenario_of(Path(name).stem if name.endswith(".toml") else name, table)
 
 
 def scenario_of(name: str, table: Mapping[str, Any]) -> Scenario:
     """A scenario of a table as a file would hold it, with everything checked."""
     loose = {key: value for key, value in table.items() if key not in _SECTIONS}
-    top = fill(_Loose, loose, f"scenario {name}")
+    top = fill(_Loose, loose, f"scenario {name}", also=(*_SECTIONS, "extends"))
     kind = kind_named(top.kind)
     return Scenario(
         name=name,
@@ -162,6 +167,8 @@ def _merged(name: str, seen: tuple[str, ...]) -> dict[str, Any]:
         return table
     if not isinstance(base_name, str):
         raise ScenarioError(f"scenario {name}: extends must be a name, not {base_name!r}")
+    if base_name.endswith(".toml"):  # as seen from the file that names it
+        base_name = str(Path(name).parent / base_name)
     base = _merged(base_name, (*seen, name))
     for key, value in table.items():
         if key in _SECTIONS and isinstance(value, dict) and isinstance(base.get(key), dict):

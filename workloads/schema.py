@@ -24,15 +24,17 @@ def limited(low: float, high: float, default: Any = dataclasses.MISSING) -> Any:
     return dataclasses.field(default=default, metadata={"low": low, "high": high})
 
 
-def fill(record: type[Record], table: Mapping[str, object], where: str) -> Record:
-    """Make a record of a table, or say what is wrong with the table."""
+def fill(
+    record: type[Record], table: Mapping[str, object], where: str, also: tuple[str, ...] = ()
+) -> Record:
+    """Make a record of a table, or say what is wrong with it; `also` are keys to hint at."""
     if not isinstance(table, Mapping):
         raise ScenarioError(f"{where} must be a table of keys and values, not {table!r}")
     types = get_type_hints(record)
     fields = {field.name: field for field in dataclasses.fields(record)}  # type: ignore[arg-type]
     for key in table:
         if key not in fields:
-            raise ScenarioError(f"{where}: {_unknown(str(key), fields)}")
+            raise ScenarioError(f"{where}: {_unknown(str(key), (*fields, *also))}")
     values: dict[str, object] = {}
     for name, field in fields.items():
         if name in table:
@@ -43,7 +45,7 @@ def fill(record: type[Record], table: Mapping[str, object], where: str) -> Recor
     return record(**values)
 
 
-def _unknown(key: str, known: Mapping[str, object]) -> str:
+def _unknown(key: str, known: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(key, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}"
     return f"unknown key {key!r}; {hint}"

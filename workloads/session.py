@@ -7,6 +7,7 @@ and all executors see under the same path, and they need this package installed.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -51,9 +52,9 @@ def spark_session(options: SparkOptions) -> Iterator[SparkSession]:
             builder = SparkSession.builder.appName("f3 workload").master(options.master)
             for key, value in _settings(options, folder).items():
                 builder = builder.config(key, value)
-            with _own_interrupts(), _within(START_S):
-                spark = builder.getOrCreate()
+            spark = None
             try:
+                spark = _started(builder, options)
                 yield spark
             finally:
                 _stop(spark)
@@ -65,12 +66,35 @@ def java_of(spark: SparkSession) -> str:
     return str(jvm.java.lang.System.getProperty("java.version"))
 
 
-def _stop(spark: SparkSession) -> None:
-    """End the session and its JVM, which pyspark would keep for the next one."""
+def _started(builder: Any, options: SparkOptions) -> SparkSession:
+    """The session; WorkloadError if there is none to be had, such as from an unknown master."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        with _own_interrupts(), _within(START_S):
+            spark: SparkSession = builder.getOrCreate()
+            return spark
+    except (PySparkException, Py4JError) as error:
+        raise WorkloadError(
+            f"Spark does not start on master {options.master!r} with {options.driver_memory!r} "
+            f"of driver memory: {_reason(error)}"
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    """What Java objected to; where it ended without a word of it, that it did."""
+    said = re.search(r"^(?:: )?(?:[\w$]+\.)+\w+: (.+)", str(error), re.MULTILINE)
+    return said.group(1) if said else "Java has ended; what it said is above"
+
+
+def _stop(spark: SparkSession | None) -> None:
+    """End the session, if it came about, and its JVM, which pyspark would keep for the next."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
-    spark.stop()
+    if spark is not None:
+        spark.stop()
     if gateway is not None:
         gateway.shutdown()
         process = gateway.proc

@@ -76,9 +76,10 @@ def _run(
         with Cluster(overlay, [root], options=options, progress=show) as cluster:
             started = time.monotonic()
             played = replay(cluster, root, workload, edges, show)
+            show("checking what everybody received")
+            result = _judge(played, workload)
             status = cluster.status()["routers"]
             show("stopping")
-        result = _judge(played, workload)
     result |= {
         "routers": len(overlay.routers),
         "seconds_to_generate": round(generated - began, 1),
@@ -111,24 +112,36 @@ def _generate(folder: Path, subscribers: int, publications: int, teams: int, see
 
 def _judge(played: Replayed, workload: Workload) -> dict[str, Any]:
     """By brute force: a game is due to whoever asked for no team that does not play in it."""
-    games = {position: _teams(text) for position, text in played.published.items()}
-    due: dict[int, list[int]] = {}
-    for node, text in enumerate(workload.graph.text):
-        want = _teams(text)
-        due[node] = sorted(position for position, game in games.items() if want <= game)
-    wrong = sum(
-        sorted(played.received.get(name, [])) != due[node] for name, node in played.wants.items()
-    )
-    expected = sum(len(due[node]) for node in played.wants.values())
+    from f3.replay import client_name
+    from workloads.reader import each_subscription
+
+    due = _due(played, workload)
+    expected = deliveries = wrong = 0
+    for router in range(workload.routers):
+        received = played.received(router)
+        deliveries += sum(map(len, received.values()))
+        for one in each_subscription(workload.subscriptions(router)):
+            expected += len(due[one.node])
+            wrong += sorted(received.get(client_name(one.subscriber), [])) != due[one.node]
     return {
-        "subscribers": len(played.wants),
-        "publications": len(games),
+        "subscribers": workload.counts["subscriptions"],
+        "publications": len(played.positions),
         "deliveries_expected": expected,
-        "deliveries": sum(map(len, played.received.values())),
+        "deliveries": deliveries,
         "wrong_subscribers": wrong,
         "seconds_to_subscribe": round(played.seconds_to_subscribe, 2),
         "deliveries_per_s": round(expected / played.seconds_to_deliver),
     }
+
+
+def _due(played: Replayed, workload: Workload) -> list[list[int]]:
+    """Per node, the positions of the games that its subscribers asked for."""
+    from workloads.reader import each_notification
+
+    texts = (one.text for one in each_notification(workload.notifications()))
+    games = {at: _teams(text) for at, text in zip(played.positions, texts, strict=True)}
+    wants = map(_teams, workload.graph.text)
+    return [sorted(at for at, game in games.items() if want <= game) for want in wants]
 
 
 def _teams(text: str) -> frozenset[int]:

@@ -109,6 +109,52 @@ def describe(
     typer.echo(json.dumps(facts, indent=2) if as_json else as_text(facts))
 
 
+@app.command()
+def replay(
+    path: Annotated[Path, typer.Argument(help="The folder of a workload.")],
+    topology: Annotated[str, typer.Option(help="see `f3 topology list`")] = "transit-stub-100",
+    protocol: Annotated[str, typer.Option(help="f3, content-list, …")] = "f3",
+    root: Annotated[str, typer.Option(help="rendezvous point [default: the centre]")] = "",
+    seed: Annotated[int, typer.Option(help="of the topology")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Play a workload in the simulator, churn included, and check every delivery."""
+    with _told_plainly():
+        from f3.rehearsal import Rehearsal, rehearse
+        from routing.errors import ProtocolError
+        from routing.registry import protocol as find
+        from sim.oracle import ViolationError
+        from topology.catalogue import load
+        from topology.overlay import TopologyError
+        from topology.paths import centre
+        from workloads.errors import ScenarioError, WorkloadError
+        from workloads.reader import Workload
+
+        workload = Workload(path)
+        try:
+            overlay = load(topology, seed)
+            rehearsal = Rehearsal(workload, overlay, root or centre(overlay), find(protocol))
+        except (TopologyError, ProtocolError) as error:
+            raise ScenarioError(str(error)) from error
+        try:
+            facts = rehearse(rehearsal, lambda line: typer.echo(line, err=True))
+        except ViolationError as error:
+            raise WorkloadError(f"the network broke its promise: {error}") from error
+    facts = {"workload": str(path), "topology": topology, "protocol": protocol, **facts}
+    typer.echo(json.dumps(facts) if as_json else _played(facts))
+
+
+def _played(facts: dict[str, Any]) -> str:
+    return (
+        f"{facts['notifications']:,} notifications, {facts['deliveries']:,} deliveries: each "
+        f"exactly once to exactly those who asked, with {facts['subscriptions']:,} subscriptions, "
+        f"{facts['arrive']:,} arrivals, {facts['depart']:,} departures and {facts['move']:,} moves "
+        f"at {facts['routers']} routers.\n"
+        f"{sum(facts['messages'].values()):,} messages, at most {facts['ids_per_table']['max']:,} "
+        f"identifiers in a table; {sum(facts['cpu_seconds'].values()):.1f} s of CPU time."
+    )
+
+
 def _summary(manifest: dict[str, Any], out: Path) -> str:
     counts, seconds = manifest["counts"], manifest["seconds"]
     return (

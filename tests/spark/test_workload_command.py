@@ -127,6 +127,20 @@ def test_what_is_taken_is_refused_before_spark_starts(small: Make) -> None:
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("--master", "mainframe"), ("--driver-memory", "lots")]
+)
+def test_a_spark_that_does_not_start(option: str, value: str, tmp_path: Path) -> None:
+    command = [*F3, "generate", "baseball-30", "--out", str(tmp_path / "out"), option, value]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("f3 workload: Spark does not start on master")
+    assert repr(value) in last
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_overwrite_replaces(make: Make, tmp_path: Path) -> None:
     for seed in (1, 2):
         made = make("varying-degree", seed=seed, overwrite=True)

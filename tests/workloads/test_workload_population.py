@@ -48,12 +48,23 @@ def test_routers_are_evenly_used() -> None:
     assert ((counts - 2_000) ** 2 / 2_000).sum() < 33.7  # chi-square, 9 free: 99.99 %
 
 
+@pytest.mark.parametrize("name", ["baseball-30", "traffic-20", "attribute-value-5"])
+def test_study_1_has_a_subscriber_at_each_router(name: str) -> None:
+    population = Population(load_scenario(name), seed=1)
+    assert population.router(np.arange(population.initial)).tolist() == list(range(1_200))
+    assert population.router(np.arange(1_198, 1_203)).tolist() == [1_198, 1_199, 0, 1, 2]
+
+
 @pytest.mark.parametrize("moves", [0.3, 1.0, 4.5])
 def test_lives_are_lived_in_order(moves: float) -> None:
     """Replay: who arrives was not there, who departs or moves is at the router it leaves."""
-    population = Population(
-        scenario(churn__moves=moves, churn__departures=0.4, churn__arrivals=0.5), seed=9
+    life = scenario(
+        churn__moves=moves,
+        churn__departures=0.4,
+        churn__arrivals=0.5,
+        subscribers__in_turn=moves == 1.0,
     )
+    population = Population(life, seed=9)
     everyone = np.arange(population.total)
     events = population.churn(everyone)
     at = dict(enumerate(population.router(everyone[: population.initial]).tolist()))

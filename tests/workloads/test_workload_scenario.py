@@ -83,7 +83,8 @@ def test_parameters_reach_every_part() -> None:
         ({"kind": "chess"}, "no content kind 'chess'"),
         ({"kind": "../chess"}, "neither a content kind's name nor a dotted module"),
         ({"kind": "json.decoder"}, "json.decoder is no content kind"),
-        ({"colour.x": 1}, r"scenario baseball: unknown key 'colour'"),
+        ({"colour.x": 1}, r"unknown key 'colour'; it takes kind, about, seconds, content, subscr"),
+        ({"subscriber.count": 1}, r"unknown key 'subscriber'; did you mean 'subscribers'\?"),
     ],
 )
 def test_refused_parameters(parameters: dict[str, object], reason: str) -> None:
@@ -131,6 +132,19 @@ def test_a_scenario_is_one_file(tmp_path: Path) -> None:
     assert (scenario.name, scenario.content.teams) == ("cup", 8)
     assert scenario.subscribers.count == 1_200  # from baseball-30
     assert scenario.content.two_teams == 0.5  # from baseball
+
+
+def test_a_file_extends_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "league.toml").write_text('extends = "baseball"\n[content]\nteams = 16\n')
+    (tmp_path / "cup.toml").write_text('extends = "league.toml"\n')
+    assert load_scenario(str(tmp_path / "cup.toml")).content.teams == 16
+
+
+def test_a_parameter_of_what_is_no_table(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('extends = "baseball"\nchurn = 3\n')
+    with pytest.raises(ScenarioError, match="churn must be a table of keys and values, not 3"):
+        load_scenario(str(mine), {"churn.moves": 0})
 
 
 @pytest.mark.parametrize(
