@@ -44,11 +44,11 @@ class ByteSinks:
         size = connection.recv_into(self._buffer)
         if not size:
             raise ConnectionError(f"connection {k} was closed by the broker: slow consumer?")
-        counts = self._tally.counts
-        counts[NEIGHBORS] = time.monotonic_ns()
+        counts, now = self._tally.counts, time.monotonic_ns()
+        counts[NEIGHBORS] = now
         counts[k] += size
         if self._samples is not None:
-            self._samples.look(k, bytes(memoryview(self._buffer)[:size]))
+            self._samples.look(k, bytes(memoryview(self._buffer)[:size]), now)
 
     # -- commands ------------------------------------------------------------------------
 

@@ -71,14 +71,11 @@ class Sink:
 
     # -- what comes in -------------------------------------------------------------------
 
-    def read(self, samples: Samples | None) -> None:
-        """Take in every frame that is there."""
-        while (frame := self.link.receive()) is not None:
-            if samples is not None:
-                samples.look(self.k, frame)
-            at = _FRAME_HEAD
-            while at < len(frame):
-                at = self._read_message(frame, at)
+    def read(self, frame: bytes) -> None:
+        """Take a frame apart."""
+        at = _FRAME_HEAD
+        while at < len(frame):
+            at = self._read_message(frame, at)
 
     def _read_message(self, frame: bytes, at: int) -> int:
         head, at = _part(frame, at)
@@ -133,9 +130,8 @@ class FrameSinks:
         wanted += [(s.link.push, zmq.POLLOUT) for s in self._sinks if s.link.blocked]
         ready: dict[Any, int] = dict(zmq.zmq_poll(wanted, 100))
         now = time.monotonic()
+        self._read([sink for sink in self._sinks if sink.link.pull in ready])
         for sink in self._sinks:
-            if sink.link.pull in ready:
-                sink.read(self._samples)
             if now > self._refresh_at:
                 sink.link.observe(time.time_ns())
                 sink.refresh()
@@ -144,6 +140,15 @@ class FrameSinks:
             self._refresh_at = now + _REFRESH_SECONDS
         if self._master.fd in ready:
             self._goes_on = self._master.serve(self)
+
+    def _read(self, ready: list[Sink]) -> None:
+        """One frame of each who has one; all are there before any is taken apart."""
+        frames = [(sink, sink.link.receive(), time.monotonic_ns()) for sink in ready]
+        for sink, frame, now_ns in frames:
+            assert frame is not None
+            if self._samples is not None:
+                self._samples.look(sink.k, frame, now_ns)
+            sink.read(frame)
 
     # -- commands ------------------------------------------------------------------------
 

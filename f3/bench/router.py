@@ -29,6 +29,8 @@ from routing.table import Table
 
 NAMESPACE = "source"
 _ROUTER = "router"
+#: Nodes set up in one message.
+_BUNCH = 1000
 
 
 class Source:
@@ -60,15 +62,21 @@ class Source:
             case messages.Hello():
                 self.greeted = True
             case messages.Resubscribe(listed=True):
-                self._session, self._sent, self._notified = message.session, 1, 0
-                self._acknowledge(opened=True)
-                self._set_up(message.requests)
+                self._open(message)
             case messages.Resubscribe():
                 self._acknowledge(opened=False)
             case messages.Subscribe():
                 self._set_up(message.nodes)
             case _:
                 raise BenchError(f"the source did not expect {message}")
+
+    def _open(self, listing: messages.Resubscribe) -> None:
+        """A new session; what the router has not heard of in the last one, it asks for again."""
+        self._session, self._sent, self._notified = listing.session, 1, 0
+        for node in self._table.subs(_ROUTER).difference(listing.nodes):
+            self._table.detach(node, _ROUTER)
+        self._acknowledge(opened=True)
+        self._set_up(listing.requests)
 
     def _acknowledge(self, opened: bool) -> None:
         session, last = self._session, self.position
@@ -79,14 +87,14 @@ class Source:
         )
 
     def _set_up(self, nodes: tuple[int, ...]) -> None:
-        setups = []
-        for node in nodes:
-            setups += self._table.setups(node, _ROUTER)
-            self._table.attach(node, _ROUTER)
-        if setups:
+        for first in range(0, len(nodes), _BUNCH):
+            setups = []
+            for node in nodes[first : first + _BUNCH]:
+                setups += self._table.setups(node, _ROUTER)
+                self._table.attach(node, _ROUTER)
             self._sent += 1
-            session, last = self._session, self.position
-            self._send(messages.GraphSetup(NAMESPACE, session, self._sent, last, tuple(setups)))
+            answer = (self._session, self._sent, self.position, tuple(setups))
+            self._send(messages.GraphSetup(NAMESPACE, *answer))
 
     def _send(self, message: messages.Message) -> None:
         self.link.send(message, time.time_ns())
@@ -174,7 +182,8 @@ class RouterSystem(System):
 
     def send_stamped(self, notification: int) -> None:
         self._note(notification, 1)
-        self.source.notify(self.source.batch(self.load, notification, 1, stamped()))
+        batch = self.source.batch(self.load, notification, 1)
+        self.source.notify(replace(batch, payloads=stamped()))
 
     def _note(self, first: int, count: int) -> None:
         """Add up the positions that each sink is due."""

@@ -106,8 +106,8 @@ def test_a_wrong_count_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_stamps_are_found_where_reads_cut_them() -> None:
     samples, bodies = Samples(), b"".join(stamped() for _ in range(50))
     for at in range(0, len(bodies), 7):
-        samples.look(0, bodies[at : at + 7])
-        samples.look(1, b"nothing" + MARK[:3])
+        samples.look(0, bodies[at : at + 7], 0)
+        samples.look(1, b"nothing" + MARK[:3], 0)
     assert samples.summary()["count"] == 50
 
 
