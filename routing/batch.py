@@ -188,7 +188,7 @@ def join_offsets(columns: list[bytes]) -> bytes:
     return joined.tobytes()
 
 
-_join_offsets = _compiled_join_offsets or join_offsets
+_join_offsets = join_offsets if _compiled_join_offsets is None else _compiled_join_offsets
 
 
 def _check_offsets(name: str, column: bytes, count: int, end: int) -> None:

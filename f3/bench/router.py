@@ -73,7 +73,7 @@ class Source:
     def _open(self, listing: messages.Resubscribe) -> None:
         """A new session; what the router has not heard of in the last one, it asks for again."""
         self._session, self._sent, self._notified = listing.session, 1, 0
-        for node in self._table.subs(_ROUTER).difference(listing.nodes):
+        for node in self._table.subs(_ROUTER) - set(listing.nodes):
             self._table.detach(node, _ROUTER)
         self._acknowledge(opened=True)
         self._set_up(listing.requests)
