@@ -7,7 +7,9 @@ import typer
 from f3.commands import (
     bench,
     bench_cluster,
+    bench_peers,
     bench_preprocess,
+    bench_router,
     bench_start,
     bench_store,
     bench_table,
@@ -29,6 +31,8 @@ app = typer.Typer(
     help="F3: a publish/subscribe network that routes by content.",
 )
 bench.app.command("table")(bench_table.table)
+bench.app.command("router")(bench_router.router)
+bench.app.command("peers")(bench_peers.peers)
 bench.app.command("store")(bench_store.store)
 bench.app.command("preprocess")(bench_preprocess.preprocess)
 bench.app.command("chain")(bench_cluster.chain)

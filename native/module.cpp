@@ -268,6 +268,33 @@ class NativeTable {
   const Classes& classes_ = Classes::get();
 };
 
+// One column of offsets of several: each goes on where the last one ended.
+nb::object join_offsets(nb::list columns) {
+  size_t words = 1;
+  for (nb::handle each : columns) {
+    if (!PyBytes_Check(each.ptr())) throw nb::type_error("a column must be bytes");
+    const size_t size = size_t(PyBytes_GET_SIZE(each.ptr()));
+    if (size < 4 || size % 4) throw nb::value_error("a column of offsets has no whole number");
+    words += size / 4 - 1;
+  }
+  nb::object joined = new_bytes(4 * words);
+  char* to = writable(joined);
+  u64 base = 0;
+  std::memcpy(to, &base, 4);
+  to += 4;
+  for (nb::handle each : columns) {
+    const Bytes column(PyBytes_AS_STRING(each.ptr()), size_t(PyBytes_GET_SIZE(each.ptr())));
+    const size_t count = column.size() / 4 - 1;
+    if (base + u32_at(column, count) > ~u32(0)) throw nb::value_error("the offsets are too large");
+    for (size_t k = 1; k <= count; ++k, to += 4) {
+      const u32 offset = u32(base) + u32_at(column, k);
+      std::memcpy(to, &offset, 4);
+    }
+    base += u32_at(column, count);
+  }
+  return joined;
+}
+
 void validate(nb::handle batch) { PyColumns(batch, Classes::get().batch).validate(); }
 
 }  // namespace
@@ -285,6 +312,7 @@ NB_MODULE(_native, module) {
         }
       },
       nullptr);
+  module.def("join_offsets", &join_offsets, "routing.batch.join_offsets, compiled.");
   module.def("validate", &validate, "Batch.validate, compiled.");
   nb::class_<NativeTable>(module, "Table")
       .def(nb::init<>())

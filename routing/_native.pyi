@@ -4,6 +4,7 @@ from routing.batch import Batch, Header
 from routing.content_graph import NodeId
 from routing.table import Neighbor, Routed
 
+def join_offsets(columns: list[bytes], /) -> bytes: ...
 def validate(batch: Batch, /) -> None: ...
 
 class Table:

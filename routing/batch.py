@@ -23,9 +23,10 @@ from routing.errors import ProtocolError
 from routing.trace import check_traces, join_traces, select_traces, unpack_traces
 
 try:
+    from routing._native import join_offsets as _compiled_join_offsets
     from routing._native import validate as _compiled_validate
 except ImportError:
-    _compiled_validate = None  # type: ignore[assignment]
+    _compiled_join_offsets = _compiled_validate = None  # type: ignore[assignment]
 
 Header = tuple[int, ...]
 Row = tuple[Header, int, bytes]
@@ -79,15 +80,11 @@ class Batch:
     @classmethod
     def join(cls, batches: Sequence[Batch]) -> Batch:
         """One batch of several whose positions rise from each to the next."""
-        header_offsets, payload_offsets = array("I", (0,)), array("I", (0,))
-        for batch in batches:
-            _append_offsets(header_offsets, batch.header_offsets)
-            _append_offsets(payload_offsets, batch.payload_offsets)
         return cls(
-            header_offsets.tobytes(),
+            _join_offsets([batch.header_offsets for batch in batches]),
             b"".join([batch.nodes for batch in batches]),
             b"".join([batch.positions for batch in batches]),
-            payload_offsets.tobytes(),
+            _join_offsets([batch.payload_offsets for batch in batches]),
             b"".join([batch.payloads for batch in batches]),
             _join_traces(batches),
         )
@@ -182,9 +179,16 @@ def _join_traces(batches: Sequence[Batch]) -> bytes:
     return join_traces((len(batch), batch.traces) for batch in batches)
 
 
-def _append_offsets(offsets: array[int], column: bytes) -> None:
-    base = offsets[-1]
-    offsets.extend([base + offset for offset in unpack_u32(column)[1:]])
+def join_offsets(columns: list[bytes]) -> bytes:
+    """One column of offsets of several: each goes on where the last one ended."""
+    joined = array("I", (0,))
+    for column in columns:
+        base = joined[-1]
+        joined.extend([base + offset for offset in unpack_u32(column)[1:]])
+    return joined.tobytes()
+
+
+_join_offsets = join_offsets if _compiled_join_offsets is None else _compiled_join_offsets
 
 
 def _check_offsets(name: str, column: bytes, count: int, end: int) -> None:

@@ -56,6 +56,8 @@ class Scenario:
     subscriptions: Mix
     #: A notification is the lowest nodes of the graph that cover it.
     notifications: Mix
+    #: What each node stands for.
+    topics: dict[NodeId, Any]
 
 
 def baseball(rng: random.Random) -> Scenario:
@@ -74,6 +76,7 @@ def baseball(rng: random.Random) -> Scenario:
         _setups(order, ids),
         Mix.of(((ids[topic],), weight) for topic, weight in wanted.items()),
         Mix.of(((ids[pair],), 1.0) for pair in pairs),
+        _topics(ids),
     )
 
 
@@ -89,6 +92,7 @@ def traffic(rng: random.Random) -> Scenario:
         _setups(order, ids),
         Mix.of(((ids[s],), likely[s]) for s in stretches),
         Mix.of((_overlapping(s, ids), likely[s]) for s in stretches),
+        _topics(ids),
     )
 
 
@@ -101,8 +105,8 @@ def _overlapping(stretch: tuple[int, int], ids: dict[Hashable, NodeId]) -> Heade
     return tuple(sorted(ids[e, e] for e in range(stretch[0], stretch[1] + 1)))
 
 
-def attribute_value(rng: random.Random) -> Scenario:
-    """Subscriptions with wildcards; notifications in which attributes may be absent."""
+def attribute_value(rng: random.Random, present: float = PRESENT) -> Scenario:
+    """Subscriptions with wildcards; notifications in which each attribute may be absent."""
     topics = list(product(range(VALUES + 1), repeat=ATTRIBUTES))
     topics.sort(key=lambda topic: -topic.count(_ANY))
     order = {topic: _generalised(topic) for topic in topics}
@@ -111,7 +115,8 @@ def attribute_value(rng: random.Random) -> Scenario:
         "attribute-value",
         _setups(order, ids),
         Mix.of(((ids[topic],), _likely(topic, WILDCARD)) for topic in topics),
-        Mix.of(((ids[topic],), _likely(topic, 1 - PRESENT)) for topic in topics),
+        Mix.of(((ids[topic],), _likely(topic, 1 - present)) for topic in topics),
+        _topics(ids),
     )
 
 
@@ -127,6 +132,10 @@ def _likely(topic: tuple[int, ...], nothing: float) -> float:
 def _identify(order: Iterable[Hashable], rng: random.Random) -> dict[Hashable, NodeId]:
     topics = list(order)
     return dict(zip(topics, rng.sample(range(2**32), len(topics)), strict=True))
+
+
+def _topics(ids: dict[Hashable, NodeId]) -> dict[NodeId, Any]:
+    return {node: topic for topic, node in ids.items()}
 
 
 def _setups(order: Mapping[Any, Iterable[Any]], ids: dict[Hashable, NodeId]) -> list[Setup]:
