@@ -27,6 +27,16 @@ class Siena:
     def count(
         self, offsets: bytes, name: bytes, is_string: bytes, value: bytes, rounds: int, /
     ) -> list[int]: ...
+    def route(
+        self,
+        offsets: bytes,
+        name: bytes,
+        is_string: bytes,
+        value: bytes,
+        rounds: int,
+        neighbor_of: bytes,
+        /,
+    ) -> bytes: ...
     def filters(self) -> int: ...
     def constraints(self) -> int: ...
     def bytes(self) -> int: ...

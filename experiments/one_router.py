@@ -23,7 +23,8 @@ from time import thread_time
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.opponents import Filters, Lists, Messages, Op, Siena, gather, offsets_of
+from experiments.in_siena import filters_of, messages_of, names_of
+from experiments.opponents import Lists, Siena, gather, offsets_of
 from experiments.points import Result
 from experiments.work import Ints, Work
 from routing.batch import Batch
@@ -34,6 +35,8 @@ NEIGHBORS = 10
 _NAMES = tuple(f"neighbor-{k}" for k in range(NEIGHBORS))
 _ROUTER = "router"
 _BODY = b"x" * 100
+#: Of SIENA's pre-processing (Carzaniga and Wolf 2003, section 5.2).
+_ROUNDS = 10
 
 Due = NDArray[np.uint64]
 """Per notification, the neighbours that are due it, as bits."""
@@ -52,6 +55,10 @@ class System(ABC):
     @abstractmethod
     def forward(self) -> tuple[float, Due]:
         """Forward all notifications; the seconds it took, and who is due each."""
+
+    def look_up(self) -> float | None:
+        """The part of `forward` that finds who is due, in seconds, where it can be told apart."""
+        return None
 
     @abstractmethod
     def memory(self) -> int:
@@ -153,6 +160,10 @@ class ContentList(System):
 
         return timed(route), np.frombuffer(found[0], dtype=np.uint64)
 
+    def look_up(self) -> float:
+        columns = (self._offsets.tobytes(), self._nodes.tobytes())
+        return timed(lambda: self.lists.route(*columns))
+
     def memory(self) -> int:
         return self.lists.bytes()
 
@@ -199,15 +210,28 @@ def categories_of(work: Work) -> Callable[[int], Ints]:
 
 
 class Counting(System):
-    """SIENA's forwarding; a filter per subscription, identical ones kept apart or merged."""
+    """SIENA's forwarding as the thesis ran it: a filter per subscription, all kept apart.
+
+    Every subscription has an interface of its own, which belongs to a neighbour: only so does the
+    time grow with identical subscriptions (Figure 3-1 there; Carzaniga and Wolf 2003, Figure 8).
+    """
 
     merge = False
 
     def __init__(self, work: Work) -> None:
         super().__init__(work)
-        filters, messages, names = in_siena(work)
-        self._filters, self._messages = filters, messages.columns()
-        self.siena = Siena(NEIGHBORS, names, [], self.merge)
+        self._neighbor_of = self._interfaces()
+        which = np.arange(len(work.nodes)) if self._own_interface() else work.routers
+        self._filters, self._messages = filters_of(work, which), messages_of(work).columns()
+        self.siena = Siena(len(self._neighbor_of), names_of(work), [], self.merge)
+
+    def _own_interface(self) -> bool:
+        return True
+
+    def _interfaces(self) -> bytes:
+        """The neighbour of each interface."""
+        own = self.work.routers if self._own_interface() else np.arange(NEIGHBORS)
+        return own.astype(np.uint8).tobytes()
 
     def subscribe(self) -> float:
         def build() -> None:
@@ -217,82 +241,29 @@ class Counting(System):
         return timed(build)
 
     def forward(self) -> tuple[float, Due]:
-        matched = self.siena.match(*self._messages, 10)
-        bits = [sum(1 << interface for interface in interfaces) for interfaces in matched]
-        due = np.array(bits, dtype=np.uint64)
-        packed, bodies = due.tobytes(), self._bodies()
+        bodies, found = self._bodies(), list[bytes]()
 
         def route() -> None:
-            self.siena.count(*self._messages, 10)
-            gather(packed, NEIGHBORS, *self._messages[:2], *bodies)
+            found.append(self.siena.route(*self._messages, _ROUNDS, self._neighbor_of))
+            gather(found[0], NEIGHBORS, *self._messages[:2], *bodies)
 
-        return timed(route), due
+        return timed(route), np.frombuffer(found[0], dtype=np.uint64)
 
     def memory(self) -> int:
         return self.siena.bytes()
 
 
-class MergedCounting(Counting):
-    """The same with identical filters merged, as an engineer would."""
+class CountingByNeighbor(Counting):
+    """The same with one interface per neighbour: it stops once every neighbour is matched."""
+
+    def _own_interface(self) -> bool:
+        return False
+
+
+class MergedCounting(CountingByNeighbor):
+    """And with identical filters merged, as an engineer would."""
 
     merge = True
-
-
-def in_siena(work: Work) -> tuple[Filters, Messages, int]:
-    """Subscriptions as filters, notifications as messages, and how many names there are.
-
-    Name 0 is in every message with the value 1, and is the constraint of topics that want all.
-    """
-    topics = [_filter(work, code) for code in work.topics.tolist()]
-    chosen = [topics[node] for node in work.nodes.tolist()]
-    sizes = np.array([len(each) for each in chosen])
-    flat = np.array([c for each in chosen for c in each], dtype=np.int64).reshape(-1, 3)
-    filters = Filters(
-        work.routers.astype(np.uint32),
-        offsets_of(sizes),
-        flat[:, 0].astype(np.uint32),
-        flat[:, 1].astype(np.uint8),
-        flat[:, 2].astype(np.int32),
-    )
-    told = [[(0, 1), *_attributes(work, code)] for code in work.notices.tolist()]
-    pairs = np.array([a for each in told for a in each], dtype=np.int64).reshape(-1, 2)
-    messages = Messages(
-        offsets_of(np.array([len(each) for each in told])),
-        pairs[:, 0].astype(np.uint32),
-        np.zeros(len(pairs), dtype=np.uint8),
-        pairs[:, 1].astype(np.int32),
-    )
-    return filters, messages, 1 + int(max(flat[:, 0].max(), pairs[:, 0].max()))
-
-
-def _filter(work: Work, code: int) -> list[tuple[int, int, int]]:
-    """A topic's constraints: teams it is about, ends of a stretch, values of attributes."""
-    content, equal = work.scenario.content, int(Op.INT_EQUAL)
-    if work.scenario.kind == "ranges":
-        low, high = divmod(code, content.exits)
-        return [(1, int(Op.INT_LESS), high + 1), (2, int(Op.INT_GREATER), low - 1)]
-    if work.scenario.kind == "baseball":
-        teams = [code - 1] if 0 < code <= content.teams else []
-        if code > content.teams:
-            teams = list(divmod(code - 1 - content.teams, content.teams))
-        return [(1 + team, equal, 1) for team in teams] or [(0, equal, 1)]
-    found = [(1 + at, equal, value) for at, value in enumerate(_digits(work, code)) if value]
-    return found or [(0, equal, 1)]
-
-
-def _attributes(work: Work, code: int) -> list[tuple[int, int]]:
-    content = work.scenario.content
-    if work.scenario.kind == "ranges":
-        low, high = divmod(code, content.exits)
-        return [(1, low), (2, high)]
-    if work.scenario.kind == "baseball":
-        return [(1 + team, 1) for team in divmod(code - 1 - content.teams, content.teams)]
-    return [(1 + at, value) for at, value in enumerate(_digits(work, code)) if value]
-
-
-def _digits(work: Work, code: int) -> list[int]:
-    base = work.scenario.content.values + 1
-    return [code // base**place % base for place in range(work.scenario.content.attributes)]
 
 
 SYSTEMS: dict[str, type[System]] = {
@@ -300,6 +271,7 @@ SYSTEMS: dict[str, type[System]] = {
     "content-list": ContentList,
     "disjunctive-id": Disjunctive,
     "siena": Counting,
+    "siena-by-neighbor": CountingByNeighbor,
     "siena-merged": MergedCounting,
 }
 
@@ -310,6 +282,7 @@ def measure(system: str, work: Work) -> Result:
     subscribing = table.subscribe()
     first, due = table.forward()
     again, same = table.forward()
+    looking = table.look_up()
     expected = brute_force(work)
     wrong = np.flatnonzero((due != expected) | (same != expected))
     if len(wrong):
@@ -321,6 +294,7 @@ def measure(system: str, work: Work) -> Result:
         "us_per_subscription": 1e6 * subscribing / len(work.nodes),
         "us_per_notification": 1e6 * again / len(work.notices),
         "us_per_notification_first": 1e6 * first / len(work.notices),
+        **({} if looking is None else {"us_per_look_up": 1e6 * looking / len(work.notices)}),
         "kilobytes": table.memory() / 1000,
         "ids_per_notification": table.identifiers(),
         "topics": len(work.topics),

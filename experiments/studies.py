@@ -38,15 +38,17 @@ def study(
     """Measure what is missing, then write rows, plot and page; returns the rows.
 
     With `draw`, nothing is measured, and the page shows what is there. `workloads` is a folder
-    with the Spark job's output for each scenario; without it, rows are drawn here (Study 2; the
-    others have a population for every point and always draw).
+    with the Spark job's output for each scenario. At full size Study 2 has the job write what is
+    not there; its quick form, without a folder, draws its rows here, and so do the others, which
+    have a population for every point.
     """
     measuring, showing = map(importlib.import_module, STUDIES[name])
-    points: list[Point] = (
-        measuring.points(quick, str(workloads))
-        if workloads is not None and name in READING
-        else measuring.points(quick)
-    )
+    points: list[Point] = measuring.points(quick)
+    if name in READING and (workloads or not quick):
+        workloads = workloads or folder / "workloads"
+        points = measuring.points(quick, str(workloads))
+        if not draw:
+            measuring.generate(workloads)
     mine = folder / f"study{name}"
     if draw:
         results = [kept(mine, point) or {} for point in points]

@@ -13,6 +13,7 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
+from experiments.implied import Definitions, Implied
 from experiments.points import Point, Result
 from experiments.work import Work, draw
 from routing import messages
@@ -25,7 +26,7 @@ from sim.oracle import Item
 from sim.world import World
 from topology.catalogue import load
 from topology.overlay import Overlay
-from topology.paths import next_hops
+from topology.paths import next_hops, tree
 
 TITLE = "Study 1: notifications per link, identifiers per subscription, table and notification"
 SCENARIOS = {
@@ -83,6 +84,7 @@ def run(scenario: str, system: str, run: int, topology: str, notifications: int)
     season = Season(overlay, root, protocol(system), work)
     season.subscribe()
     season.publish()
+    season.check(system)
     return season.result()
 
 
@@ -109,9 +111,12 @@ class Season:
         self.own = dict(zip(self.routers, work.nodes.tolist(), strict=True))
         self.asked: dict[Address, int] = {}
         self.topics = len(work.topics)
+        self.tree = tree(overlay, root)
+        self.definitions = Definitions(work, self.routers, self.tree.parents)
         store, headers = self._content()
         links = {link.ends: Link(latency=link.latency) for link in overlay.links}
-        network = Network(router, links, next_hops(overlay, [root]), {root: store}, config=_CALM)
+        hops = next_hops(overlay, [root])
+        network = Network(router, links, hops, {root: store}, config=_CALM, joining=True)
         self.world = _World(network, self._meanings(), check=False)
         self.world.headers = headers
         network.observers.append(self._observe)
@@ -184,6 +189,17 @@ class Season:
         """One for a topic; for disjunctive identifiers, the categories in its list."""
         return sum(node >= self.topics for node in setup.children) if self.disjoint else 1
 
+    def check(self, system: str) -> None:
+        """Every link and every table has what the definitions imply, to the last identifier."""
+        ours = Implied(
+            crossed={dst: count for (_, dst), count in self.crossed.items()},
+            carried={dst: count for (_, dst), count in self.carried.items()},
+            tables=dict(zip(self.routers, self._tables(), strict=True)),
+            asked=self.asked,
+        )
+        wrong = ours.differs(self.definitions.of(system))
+        assert not wrong, f"{system}: {wrong}"
+
     # -- the counts ----------------------------------------------------------------------
 
     def result(self) -> Result:
@@ -196,6 +212,8 @@ class Season:
             "deliveries": self.world.oracle.deliveries,
             "root": self.root,
             "topics": self.topics,
+            "implied_unicast": self.definitions.unicast(),
+            "hops": _mean(list(self.tree.depths.values())),
             "notifications_per_link": [
                 sum(self.crossed.values()) / links,
                 max(self.crossed.values(), default=0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -93,37 +93,55 @@ def draw(name: str, seed: int, parameters: dict[str, Any] | None = None) -> Work
     return Work(scenario, population.router(subscribers)[which], nodes, topics, notices)
 
 
+@dataclass(frozen=True)
+class _Written:
+    """Everything that the Spark job wrote, by subscriber."""
+
+    scenario: Scenario
+    who: Ints
+    routers: Ints
+    codes: Ints
+    notices: Ints
+
+
 def read(folder: Path, subscribers: int) -> Work:
     """The first subscribers' rows of a workload that the Spark job wrote, and all notifications.
 
     Codes are drawn anew from the manifest's scenario and seed, for brute force; WorkloadError
     if what the job wrote is not what they say.
     """
-    workload = Workload(folder)
-    manifest = workload.manifest["scenario"]
-    total = int(manifest["subscribers"]["count"])
+    written = _written(folder)
+    total = written.scenario.subscribers.count
     if subscribers > total:
         raise WorkloadError(f"{folder} has {total} subscribers, not the {subscribers} asked for")
+    end = int(np.searchsorted(written.who, subscribers))
+    kept, nodes = np.unique(written.codes[:end], return_inverse=True)
+    return Work(written.scenario, written.routers[:end], nodes, kept, written.notices)
+
+
+@lru_cache(maxsize=3)
+def _written(folder: Path) -> _Written:
+    workload = Workload(folder)
+    manifest = workload.manifest["scenario"]
     scenario = load_scenario(manifest["name"], _parameters(manifest))
     population = Population(scenario, int(workload.manifest["seed"]))
     # The graph has the topics of those who arrive later, too.
     topics = np.unique(population.subscriptions(np.arange(population.total))[1])
     rows = list(workload.subscriptions())
     who = np.concatenate([batch.subscriber for batch in rows])
-    order = np.flatnonzero(who < subscribers)
-    order = order[np.argsort(who[order], kind="stable")]
+    order = np.argsort(who, kind="stable")
     routers = np.concatenate([batch.router for batch in rows])[order]
     codes = topics[np.concatenate([batch.node for batch in rows])[order]]
     notices = population.notices(np.arange(scenario.notifications.count))
-    kept, nodes = np.unique(codes, return_inverse=True)
-    which, expected = population.subscriptions(np.arange(subscribers))
+    everybody = np.arange(scenario.subscribers.count)
+    which, expected = population.subscriptions(everybody)
     same = np.array_equal(codes, expected)
-    same &= np.array_equal(routers, population.router(np.arange(subscribers))[which])
+    same &= np.array_equal(routers, population.router(everybody)[which])
     headers = [note.nodes for note in each_notification(workload.notifications())]
-    whole = Work(scenario, routers, nodes, topics, notices)
+    whole = Work(scenario, routers, codes, topics, notices)
     if not same or headers != whole.headers(notices):
         raise WorkloadError(f"{folder} was written by another version: generate it again")
-    return Work(scenario, routers, nodes, kept, notices)
+    return _Written(scenario, who[order], routers, codes, notices)
 
 
 def _parameters(manifest: dict[str, Any]) -> dict[str, Any]:

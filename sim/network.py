@@ -30,7 +30,8 @@ from routing.api import (
     Tick,
     View,
 )
-from routing.messages import Message
+from routing.batch import Batch
+from routing.messages import Message, Notify
 from routing.store import Store
 
 #: Ticks at one instant after which a router is said to spin.
@@ -65,8 +66,40 @@ class Queue:
     series: list[tuple[float, int]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Run:
+    """Notifications of one session that a link was handed at one instant."""
+
+    time: float
+    parts: list[Notify]
+
+    def takes(self, message: Message, now: float) -> bool:
+        """Join a notification that follows the last one, if it is one."""
+        last = self.parts[-1]
+        if (
+            now != self.time
+            or not isinstance(message, Notify)
+            or (message.namespace, message.session) != (last.namespace, last.session)
+            or message.number != last.number + len(last.batch)
+            or message.batch.first() <= last.batch.last()
+        ):
+            return False
+        self.parts.append(message)
+        return True
+
+    def message(self) -> Notify:
+        """All of them as one."""
+        if len(self.parts) == 1:
+            return self.parts[0]
+        return replace(self.parts[0], batch=Batch.join([part.batch for part in self.parts]))
+
+
 class Network:
-    """Routers on links, and the clock they share."""
+    """Routers on links, and the clock they share.
+
+    With `joining`, notifications that one link is handed at one instant travel as one message,
+    as they do between actors.
+    """
 
     def __init__(
         self,
@@ -82,6 +115,7 @@ class Network:
         capacity: int | None = None,
         record_queues: bool = False,
         transcode: Callable[[Message], Message] | None = None,
+        joining: bool = False,
     ) -> None:
         self.protocol = protocol
         self.config = config or Config()
@@ -103,6 +137,8 @@ class Network:
         self._capacity = capacity
         self._record = record_queues
         self._transcode = transcode
+        self._joining = joining
+        self._runs: dict[tuple[Address, Address], _Run] = {}
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
         self._next_hops = dict(next_hops)
@@ -267,6 +303,9 @@ class Network:
             self.busy_at = self.now
         if self._transcode is not None:
             message = self._transcode(message)
+        run = self._runs.get((src, dst))
+        if run is not None and run.takes(message, self.now):
+            return
         if (src, dst) in self._cut or (link.loss and self.rng.random() < link.loss):
             self.lost += 1
             return
@@ -275,14 +314,26 @@ class Network:
         self._arrival[src, dst] = arrival
         life = self._lives[dst]
         self.on_wire[type(message).__name__] += 1
-        self.at(arrival, lambda: self._arrive(src, dst, message, life, first=True))
+        carried = self._carry(src, dst, message)
+        self.at(arrival, lambda: self._arrive(src, dst, carried, life, first=True))
         if link.duplicate and self.rng.random() < link.duplicate:
             again = arrival + self.rng.uniform(0.0, 4.0 * (link.latency + link.jitter))
-            self.at(again, lambda: self._arrive(src, dst, message, life))
+            self.at(again, lambda: self._arrive(src, dst, carried, life))
+
+    def _carry(self, src: Address, dst: Address, message: Message) -> Message | _Run:
+        """A notification may be joined by others until time goes on or something else is sent."""
+        self._runs.pop((src, dst), None)
+        if not self._joining or not isinstance(message, Notify):
+            return message
+        run = self._runs[src, dst] = _Run(self.now, [message])
+        return run
 
     def _arrive(
-        self, src: Address, dst: Address, message: Message, life: int, first: bool = False
+        self, src: Address, dst: Address, carried: Message | _Run, life: int, first: bool = False
     ) -> None:
+        message = carried if not isinstance(carried, _Run) else carried.message()
+        if isinstance(carried, _Run):
+            carried.time = -1.0  # what has arrived takes nothing any more
         self.on_wire[type(message).__name__] -= first
         if self.routers[dst] is None or self._lives[dst] != life or (src, dst) in self._cut:
             self.lost += 1

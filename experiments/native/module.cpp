@@ -159,6 +159,21 @@ struct Siena {
     return all;
   }
 
+  // Per message, the neighbours that are due it, as bits; neighbor_of[k] is that of interface k.
+  nb::bytes route(const nb::bytes& offsets, const nb::bytes& name, const nb::bytes& is_string,
+                  const nb::bytes& value, uint32_t rounds, const nb::bytes& neighbor_of) {
+    const auto neighbor = column<uint8_t>(neighbor_of);
+    if (neighbor.size() != interfaces)
+      throw nb::value_error("every interface belongs to one neighbour");
+    std::vector<uint64_t> all;
+    each(offsets, name, is_string, value, rounds, [&](const std::vector<uint32_t>& found) {
+      uint64_t due = 0;
+      for (uint32_t interface : found) due |= uint64_t(1) << (neighbor[interface] & 63);
+      all.push_back(due);
+    });
+    return as_bytes(all.data(), all.size() * 8);
+  }
+
   template <class Use>
   void each(const nb::bytes& offsets, const nb::bytes& name, const nb::bytes& is_string,
             const nb::bytes& value, uint32_t rounds, Use&& use) {
@@ -203,6 +218,7 @@ NB_MODULE(_opponents, module) {
       .def("build", &Siena::build)
       .def("match", &Siena::match)
       .def("count", &Siena::count)
+      .def("route", &Siena::route)
       .def("filters", [](const Siena& self) { return self.counting.filters(); })
       .def("constraints", [](const Siena& self) { return self.counting.constraints(); })
       .def("bytes", [](const Siena& self) { return self.counting.bytes(); });

@@ -30,7 +30,9 @@ def work(scenario: str, **more: object) -> Work:
     return draw(scenario, 1, {**SCENARIOS[scenario], **SMALL, **more})
 
 
-@pytest.mark.parametrize("system", ["f3", "disjunctive-id", "siena", "siena-merged"])
+@pytest.mark.parametrize(
+    "system", ["f3", "disjunctive-id", "siena", "siena-by-neighbor", "siena-merged"]
+)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_system_forwards_what_brute_force_says(scenario: str, system: str) -> None:
     for subscribers in (1, 30, 400):

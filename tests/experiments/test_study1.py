@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments import study1, study1_page
+from experiments.implied import Definitions
 from experiments.points import Point, measure
+from experiments.work import draw
+from routing.registry import protocol
+from topology.catalogue import load
+from topology.paths import tree
 
 SMALL = {"topology": "tree:2,4", "notifications": 60}
 
@@ -48,6 +55,41 @@ def test_the_systems_differ_where_they_should(tiny: list[dict[str, object]]) -> 
         per_table = [ours["ids_per_table", s, scenario, busiest] for s in study1.SYSTEMS[1:]]
         assert per_table[1] > per_table[2], "disjunctive tables are larger than F3's"
     assert ours["ids_per_notification", "f3", "traffic", "typical router"] > 1.0
+
+
+@pytest.mark.parametrize("system", study1.SYSTEMS)
+@pytest.mark.parametrize("scenario", study1.SCENARIOS)
+def test_one_more_notification_on_a_link_is_noticed(scenario: str, system: str) -> None:
+    """The definitions bite: every link and every table is compared."""
+    overlay = load("tree:2,3")
+    count = len(overlay.routers)
+    parameters = {
+        "subscribers.count": count,
+        "subscribers.routers": count,
+        "notifications.count": 30,
+    }
+    work = draw(study1.SCENARIOS[scenario], 1, parameters)
+    season = study1.Season(overlay, "r", protocol(system), work)
+    season.subscribe()
+    season.publish()
+    season.check(system)
+    season.crossed["r", "r.0"] += 1
+    with pytest.raises(AssertionError, match=r"crossed of 'r\.0' is"):
+        season.check(system)
+
+
+def test_unicast_counts_a_copy_for_each_subscriber() -> None:
+    """By hand: all want everything, so a link has a copy for each host beyond it."""
+    overlay = load("chain:4")
+    hosts = sorted(overlay.routers)
+    one = draw("baseball-30", 1, {"subscribers.count": 4, "notifications.count": 5})
+    work = replace(one, nodes=np.zeros(4, dtype=np.int64), topics=np.zeros(1, dtype=np.int64))
+    definitions = Definitions(work, hosts, tree(overlay, hosts[0]).parents)
+    assert list(definitions.of("unicast").crossed.values()) == [15, 10, 5]
+    assert list(definitions.of("overlapping-id").crossed.values()) == [5, 5, 5]
+    assert list(definitions.of("f3").tables.values()) == [1, 1, 1, 1]
+    assert set(definitions.of("disjunctive-id").tables.values()) == {435}
+    assert definitions.unicast() == 10
 
 
 def test_page_and_plot_come_from_the_rows(tiny: list[dict[str, object]], tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from routing.api import (
     Tick,
     View,
 )
+from routing.batch import Batch
 from sim.network import Link, Network, NotAtRestError
 
 
@@ -168,3 +169,39 @@ def test_what_a_caller_gets_wrong() -> None:
         net.event("b", Tick())
     with pytest.raises(ValueError, match="'a' sends to 'z', which is no neighbour"):
         net._transmit("a", "z", messages.Hello(1))
+
+
+class Newsmonger(Talker):
+    """Sends notifications one by one on a tick, something else in between, and notes batches."""
+
+    def handle(self, event: Event, now: float) -> list[Effect]:
+        if isinstance(event, Received) and isinstance(event.message, messages.Notify):
+            self.heard += [(event.message.number, len(event.message.batch))]
+        if not isinstance(event, Tick):
+            return []
+        news = [_notify(number) for number in (1, 2, 3, 5)]
+        return [Send("b", m) for m in (*news, messages.Hello(7), _notify(6), _notify(7))]
+
+
+def _notify(number: int) -> messages.Notify:
+    return messages.Notify("n", (1, 1), number, Batch.of([((1,), number, b"x")]))
+
+
+@pytest.mark.parametrize(
+    ("joining", "heard"),
+    [(False, [(n, 1) for n in (1, 2, 3, 5, 6, 7)]), (True, [(1, 3), (5, 1), (6, 2)])],
+)
+@pytest.mark.parametrize("latency", [0.0, 0.1])
+def test_notifications_of_an_instant_may_share_a_message(
+    joining: bool, heard: list[tuple[int, int]], latency: float
+) -> None:
+    """Only those that follow each other in number, with nothing sent in between."""
+    links = {("a", "b"): Link(latency=latency)}
+    net = Network(Newsmonger, links, {}, {}, joining=joining)
+    net.event("a", Tick())
+    net.run(1.0)
+    assert talker(net, "b").heard == heard
+    assert (net.sent["Notify"], net.on_wire["Notify"]) == (6, 0)
+    net.event("a", Tick())
+    net.run(2.0)
+    assert talker(net, "b").heard == heard * 2, "time goes on: nothing joins what was sent before"
