@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from actors.cluster import Cluster
     from actors.telemetry.options import Tracing
 
-Name = Annotated[str, typer.Option("--name", help="of the cluster")]
+
+def _checked_name(name: str) -> str:
+    try:
+        running.state_file(name)
+    except (ValueError, OSError) as error:
+        raise typer.BadParameter(str(error)) from None
+    return name
+
+
+Name = Annotated[str, typer.Option("--name", help="of the cluster", callback=_checked_name)]
 At = Annotated[str | None, typer.Option("--at", help="the edge router; else the first one")]
 Namespace = Annotated[
     str | None, typer.Option("--namespace", help="the rendezvous point, where there are several")
@@ -268,7 +277,7 @@ def client(name: str, at: str | None) -> Iterator[tuple[Client, dict[str, Any]]]
 
         try:
             made = connect(state["cluster"], at or state["routers"][0])
-        except (UnknownRouterError, TimeoutError) as error:
+        except (UnknownRouterError, TimeoutError, ConnectionError) as error:
             fail(error, 2 if isinstance(error, UnknownRouterError) else 1)
         with made:
             yield made, state
@@ -309,7 +318,7 @@ def insert(
 
         try:
             administer(state["cluster"], pick_namespace(state, namespace), [event])
-        except ProtocolError as error:
+        except (ProtocolError, ConnectionError) as error:
             fail(error)
 
 

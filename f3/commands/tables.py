@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ _HEADINGS = (
     "spans",
 )
 _WIDTH = 140
+_PARTS = re.compile(r"\d+|\D+")
 
 
 def show_routers(routers: Mapping[str, Any], rendezvous: Collection[str]) -> None:
@@ -35,12 +37,30 @@ def show_routers(routers: Mapping[str, Any], rendezvous: Collection[str]) -> Non
     table.add_column("router", no_wrap=True)
     for heading in _HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
-    for name in sorted(routers):
+    for name in sorted(routers, key=_natural):
         table.add_row(*_row(name, routers[name], name in rendezvous))
     console = Console(width=max(_WIDTH, Console().width))
     console.print(table)
-    for line in _trouble(routers):
+    for line in (_sum(routers), *_trouble(routers)):
         console.print(line, markup=False, highlight=False)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """r2 before r10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _PARTS.findall(name)]
+
+
+def _sum(routers: Mapping[str, Any]) -> str:
+    """All of it in one line: enough where there are too many lines to read."""
+    there = [one for one in routers.values() if one is not None]
+    links = [link for one in there for link in one["links"].values()]
+    dropped = sum(total(links, reason) for reason in DROPS)
+    memory = sum(one["process"]["rss_mb"] for one in there)
+    return (
+        f"{len(there)} of {len(routers)} routers answer; {sum(link['up'] for link in links)} of "
+        f"{len(links)} ends of links are up; {total(links, 'queued_messages')} messages queued, "
+        f"{dropped} dropped; {memory:,.0f} MB"
+    )
 
 
 def _row(name: str, status: Any, root: bool) -> list[str]:
