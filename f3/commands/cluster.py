@@ -24,11 +24,19 @@ if TYPE_CHECKING:
     from actors.telemetry.options import Tracing
 
 
+def fail(message: object, code: int = 1) -> NoReturn:
+    """Say what is wrong, and end."""
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(code)
+
+
 def _checked_name(name: str) -> str:
     try:
         running.state_file(name)
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+    except OSError as error:
+        fail(f"{error}: set F3_RUN_DIR to a folder of your own")
     return name
 
 
@@ -41,12 +49,6 @@ Json = Annotated[bool, typer.Option("--json", help="for machines")]
 Seconds = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait")]
 
 _DETACH_SECONDS = 180.0
-
-
-def fail(message: object, code: int = 1) -> NoReturn:
-    """Say what is wrong, and end."""
-    typer.echo(f"error: {message}", err=True)
-    raise typer.Exit(code)
 
 
 def progress() -> Callable[[str], None]:
