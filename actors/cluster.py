@@ -27,7 +27,7 @@ import ray
 
 from actors.client import Client
 from actors.connect import SubscriberHost, administer, ask_all, client_name, connect
-from actors.host import HostOptions
+from actors.host import Attachment, HostOptions
 from actors.link import Kind
 from actors.member import Plan
 from actors.remote import RouterActor, RouterPlan, StorePlan
@@ -47,10 +47,14 @@ if TYPE_CHECKING:
 
 Topology = Overlay | Iterable[tuple[str, str]]
 Progress = Callable[[str], None]
+Listening = Mapping[Address, Attachment]
+"""Per neighbour, where a router listens for it."""
 
 _STOP_SECONDS = 10.0
 #: What a router asks of Ray: next to nothing, but Ray spreads only what asks for something.
 _CPUS = 0.001
+#: What a router's process takes of memory, nearly all of it Ray's own (`f3 bench start`).
+_ROUTER_BYTES = 60e6
 
 
 class ClusterError(RuntimeError):
@@ -108,6 +112,7 @@ class Cluster:
         self._authorities: dict[Address, Any] = {}
         self._clients: list[Client] = []
         self._owns_ray = False
+        self._secure = bool(self.options.secure)
         self._scratch: str | None = None
         self.supervisor: Supervisor | None = None
 
@@ -117,8 +122,9 @@ class Cluster:
         """Start everything; returns when all links are up. Leaves nothing behind if it fails."""
         try:
             self._start_ray()
+            self._must_fit()
             self._start_routers()
-            self._wait_for_routers()
+            self._wire(self._wait_for_routers())
             self._wait_for_links()
         except BaseException:
             self.stop()
@@ -169,15 +175,24 @@ class Cluster:
             else:
                 ray.init(include_dashboard=False, **quiet)
 
+    def _must_fit(self) -> None:
+        """ClusterError rather than a machine without memory."""
+        need, have = len(self.overlay.routers) * _ROUTER_BYTES, _memory()
+        if need > have:
+            raise ClusterError(
+                f"{len(self.overlay.routers)} routers need about {need / 1e9:.1f} GB of memory and "
+                f"there are {have / 1e9:.1f} GB: take a smaller topology, a Ray on more machines, "
+                "or the simulator (`f3 simulate`)"
+            )
+
     def _start_routers(self) -> None:
-        secure = self.options.secure
-        if secure is None:
+        if self.options.secure is None:
             nodes: Any = ray.nodes()  # type: ignore[no-untyped-call]
-            secure = sum(node["Alive"] for node in nodes) > 1
+            self._secure = sum(node["Alive"] for node in nodes) > 1
         hops = next_hops(self.overlay, self.rendezvous)
         shell = ray.remote(RouterActor)
         for address in self.overlay.routers:
-            plan = self._plan(address, hops[address], secure)
+            plan = self._plan(address, hops[address])
             self._actors[address] = shell.options(
                 name=address,
                 namespace=self.name,
@@ -187,7 +202,7 @@ class Cluster:
                 scheduling_strategy="SPREAD",
             ).remote(plan)
 
-    def _plan(self, address: Address, next_hop: dict[str, str], secure: bool) -> RouterPlan:
+    def _plan(self, address: Address, next_hop: dict[str, str]) -> RouterPlan:
         options = self.options
         return RouterPlan(
             cluster=self.name,
@@ -195,7 +210,7 @@ class Cluster:
             neighbors=tuple(self.overlay.neighbors[address]),
             namespaces=self.rendezvous,
             store=self._store_plan(address) if address in self.rendezvous else None,
-            secure=secure,
+            secure=self._secure,
             clients=Kind.HOST if options.slow_hosts == "drop" else Kind.ROUTER,
             patience=options.patience,
         )
@@ -216,25 +231,47 @@ class Cluster:
             options.sync,
         )
 
-    def _wait_for_routers(self) -> None:
+    def _wait_for_routers(self) -> dict[Address, Listening]:
+        """Per router, where it listens for each neighbour."""
         deadline = time.monotonic() + self.options.start_timeout
-        waiting = {actor.pulse.remote(): name for name, actor in self._actors.items()}
+        waiting = {actor.listening.remote(): name for name, actor in self._actors.items()}
+        listening: dict[Address, Listening] = {}
         total = len(waiting)
         while waiting:
             done, _ = ray.wait(list(waiting), timeout=1.0)
             for ref in done:
                 name = waiting.pop(ref)
-                self._must_have_started(name, ref)
+                listening[name] = self._must_have_started(name, ref)
             self._progress(f"routers started: {total - len(waiting)} of {total}")
             if waiting and time.monotonic() > deadline:
                 raise ClusterError(f"not started in time: {_some(waiting.values())}")
+        return listening
 
-    def _must_have_started(self, name: Address, ref: Any) -> None:
+    def _must_have_started(self, name: Address, ref: Any) -> Listening:
         try:
-            ray.get(ref)
+            found: Any = ray.get(ref)
+            return dict(found)
         except ray.exceptions.RayError as error:
             lines = [line for line in str(error).splitlines() if line.strip()]
             raise ClusterError(f"router {name!r} did not start: {lines[-1].strip()}") from error
+
+    def _wire(self, listening: Mapping[Address, Listening]) -> None:
+        """Tell every router where its neighbours listen, in one call instead of one a link."""
+        if self._secure:
+            # Keys first: a socket that calls before its key is known is turned away.
+            keys = {
+                a: {b: Attachment("", end.public) for b, end in ends.items()}
+                for a, ends in listening.items()
+            }
+            self._tell_ends(keys)
+        self._tell_ends(listening)
+
+    def _tell_ends(self, ends: Mapping[Address, Listening]) -> None:
+        refs = [
+            actor.wire.remote({b: ends[b][a] for b in self.overlay.neighbors[a]})
+            for a, actor in self._actors.items()
+        ]
+        ray.wait(refs, num_returns=len(refs), timeout=self.options.start_timeout)
 
     def _wait_for_links(self) -> None:
         deadline = time.monotonic() + self.options.start_timeout
@@ -404,6 +441,12 @@ def _checked(topology: Topology, rendezvous: Sequence[Address]) -> Overlay:
         if root not in found.routers:
             raise TopologyError(f"rendezvous point {root!r} is no router of the topology")
     return found
+
+
+def _memory() -> float:
+    """The bytes that Ray has for tasks and actors on all its machines."""
+    found: Any = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return float(found.get("memory", float("inf")))
 
 
 def _some(names: Iterable[str], most: int = 10) -> str:

@@ -16,7 +16,7 @@ from actors.client import Client
 from actors.crowd import Crowd
 from actors.edge import Elsewhere
 from actors.member import Plan
-from actors.remote import RouterPlan, ask_actor, here, next_incarnation
+from actors.remote import RouterPlan, ask_actor, here, next_life
 from actors.wiring import Ask, Pulse, UnreachableError
 from routing.api import InsertNode, RemoveNode
 from routing.errors import ProtocolError
@@ -51,9 +51,19 @@ def invitation(cluster: str, edge: str, timeout: float = 10.0) -> RouterPlan:
         raise UnknownRouterError(
             f"cluster {cluster!r} has no router {edge!r} (routers: {known})"
         ) from None
-    plan: Any = ray.get(actor.invite.remote(), timeout=timeout)
+    try:
+        plan: Any = ray.get(actor.invite.remote(), timeout=timeout)
+    except ray.exceptions.RayError as error:
+        raise _unreachable(cluster, edge, error) from None
     assert isinstance(plan, RouterPlan)
     return plan
+
+
+def _unreachable(cluster: str, router: str, error: Exception) -> UnreachableError:
+    return UnreachableError(
+        f"router {router!r} of cluster {cluster!r} does not answer ({type(error).__name__}): "
+        "`f3 status` shows which do"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,7 @@ def member(cluster: str, edge: str, name: str, timeout: float) -> Membership:
     plan = replace(invited.member, address=name, next_hop=next_hop, options=options, keys=keys)
     ask = partial(ask_actor, cluster, kind=invited.clients)
     elsewhere = Elsewhere(partial(look, cluster), ask, invited.patience)
-    return Membership(plan, edge, ask(edge), next_incarnation(cluster, name), elsewhere)
+    return Membership(plan, edge, ask(edge), next_life(cluster, name).incarnation, elsewhere)
 
 
 def look(cluster: str) -> dict[str, Pulse | None]:
@@ -144,14 +154,19 @@ def explained(
 
 
 def administer(cluster: str, namespace: str, events: Sequence[InsertNode | RemoveNode]) -> None:
-    """Change a content graph; ProtocolError where that is impossible, and the rest is done."""
-    actor = ray.get_actor(namespace, namespace=cluster)
+    """Change a content graph; ProtocolError where that is impossible, and the rest is done.
+
+    UnreachableError if the rendezvous point does not answer.
+    """
     for start in range(0, len(events), _EVENTS_AT_ONCE):
         some = events[start : start + _EVENTS_AT_ONCE]
         try:
+            actor = ray.get_actor(namespace, namespace=cluster)
             ray.get(actor.events.remote(some), timeout=_CALL_SECONDS)
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, ProtocolError) else error from None
+        except (ray.exceptions.RayError, ValueError) as error:
+            raise _unreachable(cluster, namespace, error) from None
 
 
 # -- many subscribers ------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import ray
@@ -25,16 +25,20 @@ from actors.host import Attachment, HostOptions, RouterHost
 from actors.link import Kind
 from actors.member import Plan
 from actors.security import Keys, make_keys
-from actors.store import DurableStore, Sync
 from actors.telemetry.explain import explain
 from actors.wiring import Ask, Pulse, UnreachableError, Wiring
 from routing.api import Address, Event, Reroute
 from routing.store import Store
 
+if TYPE_CHECKING:
+    from actors.store import Sync
+
 _CALL_SECONDS = 5.0
 #: A neighbour that does not answer must not keep others waiting for long.
 _ASK_SECONDS = 2.0
 _START_SECONDS = 60.0
+#: Before a router asks after neighbours that it has just been told of.
+_GRACE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,8 @@ class StorePlan:
 
     def open(self, address: Address) -> Store:
         """Open the store, with whatever an earlier life left there."""
+        from actors.store import DurableStore  # most routers have none
+
         return DurableStore(
             Path(self.directory) / f"{quote(address, safe='')}.db",
             self.capacity,
@@ -80,24 +86,24 @@ class RouterPlan:
     patience: float = 10.0
 
 
-def next_incarnation(cluster: str, address: Address) -> int:
-    """Greater than in any earlier life, also on a machine whose clock is behind.
+class Life(NamedTuple):
+    """One life of a member, from one start of its process to the next."""
+
+    incarnation: int
+    #: How many lives there have been, this one included.
+    number: int
+
+
+def next_life(cluster: str, address: Address) -> Life:
+    """Greater than any earlier incarnation, also on a machine whose clock is behind.
 
     The last one is kept by Ray's control store, which is also what restarts actors.
     """
     key = f"f3/{cluster}/{address}"
-    last = _internal_kv_get(key, namespace="f3")
-    number = max(time.time_ns(), int(last or 0) + 1)
-    _internal_kv_put(key, str(number), overwrite=True, namespace="f3")
-    return number
-
-
-def next_life(cluster: str, address: Address) -> int:
-    """How often a router has been started, this time included."""
-    key = f"f3/{cluster}/{address}/lives"
-    lives = int(_internal_kv_get(key, namespace="f3") or 0) + 1
-    _internal_kv_put(key, str(lives), overwrite=True, namespace="f3")
-    return lives
+    last = Life(*map(int, (_internal_kv_get(key, namespace="f3") or b"0 0").split()))
+    life = Life(max(time.time_ns(), last.incarnation + 1), last.number + 1)
+    _internal_kv_put(key, "{} {}".format(*life), overwrite=True, namespace="f3")
+    return life
 
 
 def here(options: HostOptions, secure: bool) -> tuple[HostOptions, Keys | None]:
@@ -129,20 +135,28 @@ class RouterActor:
         self.plan = plan
         options, keys = here(plan.member.options, plan.secure)
         self._member = replace(plan.member, options=options, keys=keys)
-        incarnation = next_incarnation(plan.cluster, plan.member.address)
+        life = next_life(plan.cluster, plan.member.address)
         open_store = None
         if plan.store is not None:
             open_store = partial(plan.store.open, plan.member.address)
-        self._host = self._member.host(incarnation, open_store).start()
-        self._host.about["restarts"] = next_life(plan.cluster, plan.member.address) - 1
+        self._host = self._member.host(life.incarnation, open_store).start()
+        self._host.about["restarts"] = life.number - 1
         self._host.submit(lambda: None).result(_START_SECONDS)  # raises if it cannot start
         threading.Thread(target=_fall_with, args=(self._host,), daemon=True).start()
-        if not ray.get_runtime_context().was_current_actor_reconstructed:
-            # The first time, what is wrong with the addresses ends the start; later it may pass.
-            for name in plan.neighbors:
-                self._host.listen(name, Kind.ROUTER)
         asks = {name: ask_actor(plan.cluster, name, Kind.ROUTER) for name in plan.neighbors}
-        self._wiring = Wiring(self._host, asks).start()
+        self._wiring = Wiring(self._host, asks)
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            self._wiring.start()  # the first time, `wire` does
+
+    def listening(self) -> dict[Address, Attachment]:
+        """Where this router listens for each neighbour; LinkError if it cannot."""
+        return {name: self._host.listen(name, Kind.ROUTER) for name in self.plan.neighbors}
+
+    def wire(self, there: Mapping[Address, Attachment]) -> None:
+        """Where the neighbours listen: one call for all that start with this one."""
+        for name, found in there.items():
+            self._host.attach(name, found.endpoint, found.public, Kind.ROUTER)
+        self._wiring.start(_GRACE)
 
     def attach(self, caller: Address, there: Attachment, kind: Kind) -> Attachment:
         """A neighbour says where it listens."""

@@ -49,13 +49,16 @@ class Wiring:
         self._host = host
         self._neighbors = dict(neighbors)
         self._stopped = threading.Event()
+        self._ask_at = 0.0
         #: Per neighbour that could not be asked, why.
         self.trouble: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="f3 wiring", daemon=True)
 
-    def start(self) -> Wiring:
-        """Begin; returns at once."""
-        self._thread.start()
+    def start(self, grace: float = 0.0) -> Wiring:
+        """Begin, if that has not happened; returns at once. Nobody is asked during `grace`."""
+        if self._thread.ident is None:
+            self._ask_at = time.monotonic() + grace
+            self._thread.start()
         return self
 
     def stop(self, timeout: float = 10.0) -> None:
@@ -84,8 +87,9 @@ class Wiring:
         while not self._stopped.is_set():
             self._host.links_changed.clear()
             down = self._down()
-            for name in down:
-                self._try(name, partial(self._link, name))
+            if time.monotonic() >= self._ask_at:
+                for name in down:
+                    self._try(name, partial(self._link, name))
             self._try("", partial(self._attend, down))
             if down:
                 self._stopped.wait(_AGAIN)

@@ -11,11 +11,17 @@ import json
 import os
 import statistics
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from actors.cluster import Progress
+    from topology.overlay import Overlay
+
 _WAIT_SECONDS = 300.0
+#: How the cluster's word on its progress begins, and what to call that stage.
+_STAGES = {"starting Ray": "ray", "routers started": "routers", "links up": "links"}
 _FIELDS = {"uss": ("Private_Clean", "Private_Dirty"), "pss": ("Pss",), "rss": ("Rss",)}
 
 
@@ -37,7 +43,7 @@ def start(
         fail(error, 2)
     show = progress()
     with quiet_stdout():
-        result = _measure(overlay, show)
+        result = measure(overlay, show)
     typer.echo("", err=True)
     found = {"benchmark": "start", "topology": topology, **result}
     if as_json:
@@ -47,17 +53,18 @@ def start(
         typer.echo(f"{key:28} {value}")
 
 
-def _measure(overlay: Any, show: Any) -> dict[str, Any]:
+def measure(overlay: Overlay, show: Progress) -> dict[str, Any]:
+    """Start it, and as many empty actors; stops both."""
     import ray
 
     from actors.cluster import Cluster
     from topology.paths import centre
 
-    seconds: dict[str, float] = {}
-    stage = _Stages(seconds, show)
+    stage = _Stages(show)
     cluster = Cluster(overlay, [centre(overlay)], progress=stage)
     with cluster:
         stage("up")
+        seconds = stage.seconds
         routers = [one["process"] for one in cluster.status(_WAIT_SECONDS)["routers"].values()]
         memory = [_memory(process["pid"]) for process in routers]
         cpu = [process["cpu_s"] for process in routers]
@@ -91,22 +98,22 @@ class _Empty:
 
 
 class _Stages:
-    """Seconds between the first signs of each stage, from what the cluster says of its progress."""
+    """Seconds of each stage, from what the cluster says of its progress."""
 
-    def __init__(self, seconds: dict[str, float], show: Any) -> None:
-        self._seconds, self._show = seconds, show
+    def __init__(self, show: Progress) -> None:
+        self.seconds: dict[str, float] = {}
+        self._show = show
         self._stage, self._since = "", time.monotonic()
 
     def __call__(self, text: str) -> None:
         self._show(text)
-        stage = {"starting Ray": "ray", "routers": "routers", "links": "links"}.get(
-            text.partition(" started")[0].partition(" up")[0], ""
-        )
+        stage = next((stage for start, stage in _STAGES.items() if text.startswith(start)), "")
+        if stage == self._stage:
+            return
         now = time.monotonic()
-        if stage != self._stage:
-            if self._stage:
-                self._seconds[self._stage] = now - self._since
-            self._stage, self._since = stage, now
+        if self._stage:
+            self.seconds[self._stage] = now - self._since
+        self._stage, self._since = stage, now
 
 
 def _memory(pid: int) -> dict[str, float]:

@@ -23,7 +23,24 @@ if TYPE_CHECKING:
     from actors.cluster import Cluster
     from actors.telemetry.options import Tracing
 
-Name = Annotated[str, typer.Option("--name", help="of the cluster")]
+
+def fail(message: object, code: int = 1) -> NoReturn:
+    """Say what is wrong, and end."""
+    typer.echo(f"error: {message}", err=True)
+    raise typer.Exit(code)
+
+
+def _checked_name(name: str) -> str:
+    try:
+        running.state_file(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    except OSError as error:
+        fail(f"{error}: set F3_RUN_DIR to a folder of your own")
+    return name
+
+
+Name = Annotated[str, typer.Option("--name", help="of the cluster", callback=_checked_name)]
 At = Annotated[str | None, typer.Option("--at", help="the edge router; else the first one")]
 Namespace = Annotated[
     str | None, typer.Option("--namespace", help="the rendezvous point, where there are several")
@@ -33,12 +50,6 @@ Links = Annotated[bool, typer.Option("--links", help="a line for each link")]
 Seconds = Annotated[float, typer.Option("--timeout", min=0.1, help="seconds to wait")]
 
 _DETACH_SECONDS = 180.0
-
-
-def fail(message: object, code: int = 1) -> NoReturn:
-    """Say what is wrong, and end."""
-    typer.echo(f"error: {message}", err=True)
-    raise typer.Exit(code)
 
 
 def progress() -> Callable[[str], None]:
@@ -269,7 +280,7 @@ def client(name: str, at: str | None) -> Iterator[tuple[Client, dict[str, Any]]]
 
         try:
             made = connect(state["cluster"], at or state["routers"][0])
-        except (UnknownRouterError, TimeoutError) as error:
+        except (UnknownRouterError, TimeoutError, ConnectionError) as error:
             fail(error, 2 if isinstance(error, UnknownRouterError) else 1)
         with made:
             yield made, state
@@ -310,7 +321,7 @@ def insert(
 
         try:
             administer(state["cluster"], pick_namespace(state, namespace), [event])
-        except ProtocolError as error:
+        except (ProtocolError, ConnectionError) as error:
             fail(error)
 
 

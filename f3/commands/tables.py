@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from actors.telemetry.names import DROPS
 WIDTH = 130
 #: Routers that a remark names; the rest are counted.
 _NAMED_MAX = 4
+_PARTS = re.compile(r"\d+|\D+")
 
 Status = Mapping[str, Any]
 
@@ -46,7 +48,7 @@ def routers_tables(
     rates = "" if before is None else "; received, sent and refresh a second"
     traffic = _table(f"Traffic (us from queue to read, and to done{rates})", "router", _TRAFFIC)
     state = _table("State (* rendezvous points)", "router", (*_STATE, *_SPANS))
-    for name in sorted(routers):
+    for name in sorted(routers, key=_natural):
         shown = f"{name} *" if name in rendezvous else name
         status = routers[name]
         if status is None:
@@ -56,6 +58,11 @@ def routers_tables(
         traffic.add_row(shown, *_traffic_cells(status, grown))
         state.add_row(shown, *_state_cells(status, grown))
     return traffic, state
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """r2 before r10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in _PARTS.findall(name)]
 
 
 def _growth(
@@ -156,12 +163,26 @@ def _link_cells(far: str, link: Status) -> list[str]:
 
 
 def remarks(routers: Mapping[str, Any]) -> list[str]:
-    """What was dropped and why, and what keeps spans from being seen; each once."""
+    """All of it in one line; what was dropped and why, what keeps spans from being seen."""
     whose: dict[str, list[str]] = {}
-    for name, status in sorted(routers.items()):
+    for name in sorted(routers, key=_natural):
+        status = routers[name]
         for remark in _remarks(status) if status else ():
             whose.setdefault(remark, []).append(name)
-    return [f"{_names(names)}: {remark}" for remark, names in whose.items()]
+    return [_sum(routers), *(f"{_names(names)}: {remark}" for remark, names in whose.items())]
+
+
+def _sum(routers: Mapping[str, Any]) -> str:
+    """Enough where there are too many lines to read."""
+    there = [one for one in routers.values() if one is not None]
+    links = [link for one in there for link in one["links"].values()]
+    dropped = sum(sum(_drops(one).values()) for one in there)
+    memory = sum(one["process"]["rss_mb"] for one in there)
+    return (
+        f"{len(there)} of {len(routers)} routers answer; {sum(link['up'] for link in links)} of "
+        f"{len(links)} ends of links are up; {total(links, 'queued_messages')} messages queued, "
+        f"{dropped} dropped; {memory:,.0f} MB"
+    )
 
 
 def _names(names: list[str]) -> str:

@@ -99,6 +99,27 @@ def test_control_c_while_starting_leaves_nothing_behind(moment):
     until(lambda: not marked(mark), "the end of every process")
 
 
+@pytest.mark.ray
+@pytest.mark.slow
+def test_a_killed_driver_takes_everything_with_it():
+    mark = f"F3_TEST_MARK={uuid.uuid4()}"
+    environment = {**os.environ, **dict([mark.split("=")])}
+    command = [*F3, "up", "--topology", "chain:2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as up:
+        assert json.loads(up.stdout.readline())["routers"] == ["r0", "r1"]
+        assert len(marked(mark)) > 3
+        up.kill()
+    until(lambda: not marked(mark), "the end of every process")
+    assert "no cluster 'f3' runs here" in runner.invoke(app, ["status"]).stderr
+
+
+@pytest.mark.parametrize("command", [["down"], ["status"], ["up"], ["up", "--detach"]])
+def test_a_name_that_cannot_be_is_refused(command):
+    result = runner.invoke(app, [*command, "--name", "../x"])
+    assert result.exit_code == 2
+    assert "a cluster cannot be called '../x'" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [

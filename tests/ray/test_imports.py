@@ -7,7 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = {"pyspark", "matplotlib", "networkx", "typer", "rich", "pyarrow", "pandas", "topology"}
+HEAVY = {
+    "pyspark",
+    "matplotlib",
+    "networkx",
+    "typer",
+    "rich",
+    "pyarrow",
+    "pandas",
+    "topology",
+    "sqlite3",
+}
 PROGRAM = """
 import json, sys
 import ray
