@@ -187,6 +187,12 @@ class SubscriberHost:
         """Subscribe (client, namespace, node) each; returns those refused, with the reason."""
         return self._crowd.subscribe(wanted, timeout)
 
+    def unsubscribe(
+        self, held: Sequence[tuple[str, str, int]], timeout: float
+    ) -> dict[tuple[str, str, int], str]:
+        """End subscriptions (client, namespace, node) each; returns those that were none."""
+        return self._crowd.unsubscribe(held, timeout)
+
     def deliveries(self) -> int:
         """Notifications handed to subscribers so far."""
         return self._crowd.deliveries

@@ -14,7 +14,7 @@ from functools import partial
 from actors.edge import ClientHost, Elsewhere
 from actors.member import Plan
 from actors.wiring import Ask
-from routing.api import Confirmed, Deliver, Effect, NodeId, Refused, Subscribe
+from routing.api import Confirmed, Deliver, Effect, NodeId, Refused, Subscribe, Unsubscribe
 from routing.errors import ProtocolError
 
 Wanted = tuple[str, str, NodeId]
@@ -56,6 +56,14 @@ class Crowd(ClientHost):
         refused, self._refused = self._refused, {}
         return refused
 
+    def unsubscribe(self, held: Sequence[Wanted], timeout: float = 60.0) -> dict[Wanted, str]:
+        """End subscriptions: nothing more comes for them. Returns those that were none, and why."""
+        none: dict[Wanted, str] = {}
+        for start in range(0, len(held), _AT_ONCE):
+            some = held[start : start + _AT_ONCE]
+            none |= self.host.submit(partial(self._unsubscribe, some)).result(timeout)
+        return none
+
     def received(self) -> dict[str, list[tuple[str, int]]]:
         """Per subscriber, the (namespace, position) of all that it got, in order."""
         return self.host.submit(self._copy).result(30.0)  # type: ignore[no-any-return]
@@ -73,6 +81,15 @@ class Crowd(ClientHost):
             except ProtocolError as error:
                 self._refused[each] = str(error)
                 self._answered(each)
+
+    def _unsubscribe(self, held: Sequence[Wanted]) -> dict[Wanted, str]:
+        none: dict[Wanted, str] = {}
+        for each in held:
+            try:
+                self.host.take(Unsubscribe(*each))
+            except ProtocolError as error:
+                none[each] = str(error)
+        return none
 
     def _observe(self, effect: Effect) -> None:
         if isinstance(effect, Deliver):

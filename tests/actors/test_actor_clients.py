@@ -199,4 +199,13 @@ def test_a_crowd_hears_what_it_asked_for_and_which_of_it_was_refused(chain):
     until(lambda: crowd.deliveries == sum(len(due[node]) for *_, node in wanted))
     received = crowd.received()
     assert all(received[s] == [("r0", p) for p in due[node]] for s, _, node in wanted)
+    left = [each for each in wanted if each[2] != 3]
+    never = ("x", "r0", 1)
+    why = {never: "'x' has no subscription to node 1 of 'r0'"}
+    assert crowd.unsubscribe([*left, never], DEADLINE) == why
+    before = crowd.deliveries
+    publisher.publish("r0", (2,), b"nobody")
+    publisher.publish("r0", (3,), b"some")
+    until(lambda: crowd.deliveries == before + len(wanted) - len(left))
+    assert crowd.unsubscribe(left[:1], DEADLINE).keys() == set(left[:1])
     crowd.close()
