@@ -219,7 +219,7 @@ class Link:
     def flush(self, now: float) -> None:
         """Give the socket frames until it takes no more."""
         while self.outbox and self.up and self.push is not None:
-            if not int(self.push.events) & zmq.POLLOUT:
+            if not int(self.push.get(zmq.EVENTS)) & zmq.POLLOUT:
                 self.blocked = True
                 return
             frame, messages = self.outbox.take()

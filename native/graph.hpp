@@ -26,6 +26,7 @@ struct Node {
   List parents, children;
   List labels;  // table.hpp
   u32 labelled = 0;
+  u32 holders = 0;  // a bit for each of the first neighbours that is subscribed
 };
 
 class Graph {

@@ -29,10 +29,16 @@ Span Table::label(Index node, u32 neighbor) const {
   return k < all.count ? all.members(k) : Span{nullptr, 0};
 }
 
-bool Table::holds(Index node, u32 neighbor) const {
+bool Table::labelled_itself(Index node, u32 neighbor) const {
   const Labels all = labels(node);
   const u32 k = all.find(neighbor);
   return k < all.count && all.single(k, node);
+}
+
+void Table::note_holder(Index node, u32 neighbor, bool holds) {
+  if (neighbor >= BITS) return;
+  const u32 bit = u32(1) << neighbor;
+  nodes_[node].holders = holds ? nodes_[node].holders | bit : nodes_[node].holders & ~bit;
 }
 
 bool Table::subscribed(Index node) const {
@@ -150,6 +156,7 @@ bool Table::attach(Index node, u32 neighbor) {
   label_descendants(node, neighbor);
   label_.assign(1, node);
   set_label(node, neighbor, label_);
+  note_holder(node, neighbor, true);
   ++held_[neighbor];
   compact();
   return true;
@@ -178,10 +185,16 @@ void Table::prefetch(const Indexes& nodes, size_t k) const {
 
 // Put a node in the place of `replaced_` in a label.
 void Table::replace(Index node, u32 neighbor, Index by) {
-  const Span span = label(node, neighbor);
   const auto goes = [&](Index each) {
     return std::find(replaced_.begin(), replaced_.end(), each) != replaced_.end();
   };
+  const Labels all = labels(node);
+  const u32 k = all.find(neighbor);
+  const Span span = k < all.count ? all.members(k) : Span{nullptr, 0};
+  if (span.size == 1 && goes(span.data[0])) {  // most are
+    pool_.data(nodes_[node].labels)[2 * k + 1] = by;
+    return;
+  }
   label_.clear();
   for (u32 k = 0; k < span.size; ++k)
     if (!goes(span.data[k])) label_.push_back(span.data[k]);
@@ -201,6 +214,7 @@ bool Table::detach(Index node, u32 neighbor) {
     prefetch(affected_, k);
     expose(node, affected_[k], neighbor);
   }
+  note_holder(node, neighbor, false);
   --held_[neighbor];
   compact();
   return true;
@@ -284,7 +298,7 @@ void Table::survey(Index node, u32 neighbor) {
 
 void Table::prefetch_lists(Index node, u32 neighbor) const {
   __builtin_prefetch(pool_.data(nodes_[node].children));
-  __builtin_prefetch(pool_.data(nodes_[node].labels) + 2 * neighbor);
+  if (neighbor >= BITS) __builtin_prefetch(pool_.data(nodes_[node].labels) + 2 * neighbor);
 }
 
 void Table::cast_shadow(Index node) {
@@ -352,10 +366,14 @@ u64 Table::bytes() const {
 
 bool Table::accounts() const {
   u64 words = 0;
-  for (Index node : nodes())
+  bool agree = true;
+  for (Index node : nodes()) {
     for (List list : {nodes_[node].parents, nodes_[node].children, nodes_[node].labels})
       words += list.size ? Pool::rounded(list.size) : 0;
-  return words == pool_.live_words();
+    for (u32 neighbor = 0; neighbor < BITS; ++neighbor)
+      agree &= holds(node, neighbor) == labelled_itself(node, neighbor);
+  }
+  return agree && words == pool_.live_words();
 }
 
 }  // namespace f3

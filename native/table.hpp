@@ -2,8 +2,8 @@
 //
 //     o(v,i) = low(({v} + A(v)) & subs(i))   for every node v and every neighbour i
 //
-// The same as LabelTable in routing/table.py, which says why each step is what it is. That a
-// neighbour i is subscribed to v is not stored: it is so exactly where o(v,i) = {v}.
+// The same as LabelTable in routing/table.py, which says why each step is what it is. A
+// neighbour i is subscribed to v exactly where o(v,i) = {v}.
 #pragma once
 
 #include <tuple>
@@ -48,7 +48,11 @@ class Table : public Graph {
   void insert(u32 id, const std::vector<u32>& parents, const std::vector<u32>& children);
   void remove(Index node);
 
-  bool holds(Index node, u32 neighbor) const;
+  // Whether o(v,i) = {v}; of the first neighbours without a look at the labels, which would be a
+  // wait for memory at every step of a walk.
+  bool holds(Index node, u32 neighbor) const {
+    return neighbor < BITS ? nodes_[node].holders >> neighbor & 1 : labelled_itself(node, neighbor);
+  }
   bool subscribed(Index node) const;
   // False if the neighbour was, or was not, subscribed already.
   bool attach(Index node, u32 neighbor);
@@ -77,13 +81,15 @@ class Table : public Graph {
   u64 subscriptions() const;
   u64 all_labels() const;
   u64 bytes() const;
-  // Whether every word of the pool belongs to a list or is free.
+  // Whether every word of the pool belongs to a list or is free, and holders agree with labels.
   bool accounts() const;
 
  private:
-  static constexpr size_t BITS = 32;  // of a note: more exposed nodes take the long way
+  static constexpr size_t BITS = 32;  // of a word: more nodes or neighbours take the long way
   static constexpr u32 HELD = 1, SHADOWED = 2, OPEN = 4;  // notes of a survey
 
+  bool labelled_itself(Index node, u32 neighbor) const;
+  void note_holder(Index node, u32 neighbor, bool holds);
   void set_label(Index node, u32 neighbor, const Indexes& label);
   void set_labels(Index node, const Merged& merged);
   void set_slot(Index node, u32 k, const Indexes& label);

@@ -115,7 +115,7 @@ class NativeTable(Table):
             expected = {i: tuple(sorted(graph.low(covering & held[i]))) for i in held}
             assert labels == {i: o for i, o in expected.items() if o}, f"labels of node {node}"
         assert self.size()["subscriptions"] == sum(map(len, held.values()))
-        assert self._table.accounts(), "blocks of memory have gone astray"
+        assert self._table.accounts(), "blocks of memory or bits of holders have gone astray"
 
 
 class _Nodes(AbstractSet[NodeId]):

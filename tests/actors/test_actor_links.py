@@ -349,10 +349,12 @@ def test_a_host_that_fails_says_so_and_ends(network):
 class _Hasty:
     """A socket that has just lost its connection, and had room when it was last asked."""
 
-    events = zmq.POLLOUT
-
     def __init__(self, socket: zmq.Socket) -> None:
         self.send = socket.send
+
+    def get(self, option: int) -> int:
+        assert option == zmq.EVENTS
+        return zmq.POLLOUT
 
 
 def test_a_connection_that_ends_between_look_and_send_costs_its_frame_and_nothing_else(outside):

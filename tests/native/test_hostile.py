@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 
 import pytest
 
-from routing.batch import Batch, pack_u32
+from routing.batch import Batch, join_offsets, pack_u32
 from routing.errors import ProtocolError
 from routing.messages import Setup
 from tests.native.histories import History
@@ -156,3 +156,20 @@ def test_unchanged_headers_are_passed_on_as_they_are() -> None:
     assert routed["high"].nodes == pack_u32((1, 1))
     assert routed["high"].header_offsets is batch.header_offsets
     assert routed["high"].payloads is batch.payloads
+
+
+def test_offsets_are_joined_as_the_reference_joins_them() -> None:
+    from routing._native import join_offsets as compiled
+
+    rng = random.Random(7)
+    for _ in range(300):
+        columns = [
+            pack_u32((0, *sorted(rng.choices(range(1 << 20), k=rng.randrange(20)))))
+            for _ in range(rng.randrange(6))
+        ]
+        assert compiled(columns) == join_offsets(columns)
+    for bad in ([b""], [b"123"], [pack_u32((0, 1)), b"12345"], [pack_u32((0, 1 << 31))] * 2):
+        with pytest.raises(ValueError, match="offsets"):
+            compiled(bad)
+    with pytest.raises(TypeError):
+        compiled(["text"])
