@@ -12,12 +12,12 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from routing import wire
 from routing.batch import Batch
 from routing.errors import ProtocolError
-from routing.messages import Message, Notify, PublishAck, PublishRefusal, Session
+from routing.messages import Message, Notify, PublishAck, PublishRefusal
 
 _HEAD = struct.Struct("<2sBQ")
 _LENGTH = struct.Struct("<I")
@@ -81,18 +81,17 @@ def _parts(frame: bytes) -> Iterator[bytes]:
 class _Run:
     """Notifications of one session that follow each other."""
 
-    namespace: str
-    session: Session
-    number: int
+    first: Notify
+    #: The number that the next one must have.
     following: int
     size: int
     queued_ns: int
-    batches: list[Batch] = field(default_factory=list)
+    batches: list[Batch]
 
     def parts(self) -> wire.Parts:
-        batches = self.batches
-        batch = batches[0] if len(batches) == 1 else Batch.join(batches)
-        return wire.encode(Notify(self.namespace, self.session, self.number, batch))
+        if len(self.batches) == 1:
+            return wire.encode(self.first)
+        return wire.encode(replace(self.first, batch=Batch.join(self.batches)))
 
 
 @dataclass(slots=True)
@@ -163,10 +162,8 @@ class Outbox:
             self.messages += 1
             return True
         following = message.number + len(batch)
-        run = _Run(message.namespace, message.session, message.number, following, size, now_ns)
-        run.batches.append(batch)
-        self._run = run
-        self._append(run)
+        self._run = _Run(message, following, size, now_ns, [batch])
+        self._append(self._run)
         return True
 
     def _append(self, item: _Item) -> None:
@@ -233,8 +230,8 @@ def _batch_size(batch: Batch) -> int:
 def _follows(run: _Run, message: Notify, size: int) -> bool:
     return (
         message.number == run.following
-        and message.session == run.session
-        and message.namespace == run.namespace
+        and message.session == run.first.session
+        and message.namespace == run.first.namespace
         and message.batch.first() > run.batches[-1].last()
         and run.size + size <= FRAME_BYTES
     )
