@@ -31,7 +31,7 @@ import zmq
 
 from actors.commands import Command, Commands
 from actors.frames import messages_of, queued_at
-from actors.link import Kind, Link, LinkOptions
+from actors.link import Kind, Link, LinkOptions, Monitors
 from actors.measure import Durations, Spared, process
 from actors.security import Gatekeeper, Keys
 from actors.telemetry.options import Tracing
@@ -124,6 +124,9 @@ class RouterHost:
         self._look_at = 0.0
         #: What is polled while nobody is held back; empty after a change of links.
         self._all_sockets: list[tuple[Any, int]] = []
+        #: What tells of links that come and go.
+        self._monitors = Monitors()
+        self._news = -1
         self._thread = threading.Thread(target=self._run, name=f"f3 {address}", daemon=True)
 
     # -- from other threads --------------------------------------------------------------
@@ -241,23 +244,25 @@ class RouterHost:
 
     def _wait(self) -> set[Any]:
         """Wait until something is due; returns the sockets with something to read."""
+        if not self._all_sockets:
+            self._news = self._monitors.watch(self._links.values())
+            self._all_sockets = self._sockets(set())
         held = self._held_back()
         blocked = [link.push for link in self._links.values() if link.blocked]
+        wanted = self._all_sockets
         if held or blocked:
             wanted = self._sockets(held) + [(push, zmq.POLLOUT) for push in blocked]
-        else:
-            wanted = self._all_sockets = self._all_sockets or self._sockets(held)
         return {found for found, _ in zmq.zmq_poll(wanted, self._patience())}
 
     def _sockets(self, held: set[str]) -> list[tuple[Any, int]]:
         """Whatever may have something to read, but for neighbours that are held back."""
-        wanted: list[tuple[Any, int]] = [(self._commands.wakeup, zmq.POLLIN)]
+        wanted: list[tuple[Any, int]] = [
+            (self._commands.wakeup, zmq.POLLIN),
+            (self._news, zmq.POLLIN),
+        ]
         if self._gatekeeper is not None:
             wanted.append((self._gatekeeper.socket, zmq.POLLIN))
         for link in self._links.values():
-            wanted.append((link.pull_monitor, zmq.POLLIN))
-            if link.push is not None:
-                wanted.append((link.push_monitor, zmq.POLLIN))
             if link.neighbor not in held:
                 wanted.append((link.pull, zmq.POLLIN))
         return wanted
@@ -295,7 +300,7 @@ class RouterHost:
 
     def _observe_links(self, ready: set[Any]) -> None:
         for link in list(self._links.values()):
-            if link.replaced or link.pull_monitor in ready or link.push_monitor in ready:
+            if link.replaced or self._news in ready:
                 for up in link.observe(time.time_ns()):
                     self._tell(link, up)
 
@@ -464,6 +469,7 @@ class RouterHost:
             link.close()
         if self._gatekeeper is not None:
             self._gatekeeper.close()
+        self._monitors.close()
         self._context.destroy(linger=0)
         if self._store is not None:
             self._store.close()

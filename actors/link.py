@@ -15,8 +15,10 @@ All methods belong to the one thread that owns the sockets.
 from __future__ import annotations
 
 import errno
+import selectors
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -251,6 +253,31 @@ class Link:
         """Let the neighbour go."""
         self._close_push()
         _close(self.pull, self.pull_monitor)
+
+
+class Monitors:
+    """The monitors of many links behind one descriptor, so that a turn need not poll each.
+
+    A ZeroMQ socket's own descriptor tells of news until they are looked at; `Link.observe` looks
+    until there are none, and nobody else reads a monitor.
+    """
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+
+    def watch(self, links: Iterable[Link]) -> int:
+        """Watch the monitors of these links and no others; the descriptor to wait for."""
+        self._selector.close()
+        self._selector = selectors.DefaultSelector()
+        for link in links:
+            for monitor in (link.pull_monitor, link.push_monitor):
+                if monitor is not None:
+                    self._selector.register(int(monitor.get(zmq.FD)), selectors.EVENT_READ)
+        return self._selector.fileno()
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._selector.close()
 
 
 def _bind(socket: Socket, options: LinkOptions) -> str:
