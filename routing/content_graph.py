@@ -204,8 +204,12 @@ class ContentGraph:
         """Take a node out and join its parents to its children where no other path does."""
         if node not in self._parents:
             raise ProtocolError(f"node {node} is not in the graph, so it cannot be removed")
-        del self._leveled()[node]
-        above, below = self._parents.pop(node), self._children.pop(node)
+        above, below = self._parents[node], self._children[node]
+        if above and below:
+            self._leveled()  # now, while no edge is missing
+        if self._levels is not None:
+            del self._levels[node]
+        del self._parents[node], self._children[node]
         for parent in above:
             self._children[parent].discard(node)
         for child in below:
