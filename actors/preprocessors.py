@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import ray
@@ -25,10 +25,15 @@ from actors.answers import RefusedError
 from actors.connect import administer
 from actors.publisher import Publisher
 from preprocess.language import Language
-from preprocess.preprocessor import Change, Header, Inserted, Removed
-from preprocess.replica import Authority, DynamicPreprocessor, Fetch, Proposal
+from preprocess.preprocessor import Change, Header, Inserted, Preprocessor, Removed
+from preprocess.replica import Authority, DynamicPreprocessor, Fetch, Proposal, insertions
 from routing.api import InsertNode, NodeId, Refusal, RemoveNode
 from routing.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from actors.cluster import Cluster
+
+T = TypeVar("T")
 
 _CALL_SECONDS = 30.0
 #: How often a publication whose header was found in too old a graph is tried again.
@@ -51,16 +56,14 @@ class ChangeFile:
         self._file.seek(len(whole))
         self._before = len(whole)
 
-    def append(self, change: Change) -> None:
-        """Write a change down before it is made."""
-        kind = "removed" if isinstance(change, Removed) else "inserted"
-        fields = {name: getattr(change, name) for name in type(change).__slots__}
+    def append(self, *changes: Change) -> None:
+        """Write changes down before they are made."""
         self._before = self._file.tell()
-        self._file.write(json.dumps({"change": kind, **fields}).encode() + b"\n")
+        self._file.writelines(map(_line, changes))
         self._sync()
 
     def take_back(self) -> None:
-        """The last change cannot be made."""
+        """What was appended last cannot be made."""
         self._file.truncate(self._before)
         self._file.seek(self._before)
         self._sync()
@@ -72,6 +75,12 @@ class ChangeFile:
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
+
+
+def _line(change: Change) -> bytes:
+    kind = "removed" if isinstance(change, Removed) else "inserted"
+    fields = {name: getattr(change, name) for name in type(change).__slots__}
+    return json.dumps({"change": kind, **fields}).encode() + b"\n"
 
 
 def _change(line: bytes, path: Path) -> Change:
@@ -90,6 +99,7 @@ class DurableAuthority:
 
     def __init__(self, path: Path, perform: Callable[[InsertNode | RemoveNode], None]) -> None:
         self._file = ChangeFile(path)
+        self._perform = perform
         self._authority = Authority(perform, self._file.changes)
         if self._file.changes:
             self._make_again(self._file.changes[-1], perform)
@@ -117,6 +127,21 @@ class DurableAuthority:
             self._file.take_back()
             raise
 
+    def remove(self, node: NodeId) -> None:
+        """Take a node out; ProtocolError if it is not there."""
+        self._file.append(Removed(self._authority.version + 1, node))
+        try:
+            self._authority.remove(node)
+        except ProtocolError:
+            self._file.take_back()
+            raise
+
+    def adopt(self, insertions: Sequence[Inserted]) -> None:
+        """Begin with a graph that the rendezvous point has; only before there is any change."""
+        self._authority.require_none()
+        self._file.append(*insertions)
+        self._authority = Authority(self._perform, insertions)
+
     def fetch(self, fetch: Fetch) -> Sequence[Change]:
         """The changes after a version."""
         return self._authority.fetch(fetch)
@@ -143,9 +168,21 @@ class AuthorityActor:
         self._authority = DurableAuthority(path, perform)
 
     def propose(self, proposal: Proposal) -> Sequence[Change]:
-        """See Authority; any failure but a refusal leaves file and graph in doubt: start over."""
+        """Take a proposal if it is for the current version; the changes since the proposer's."""
+        return self._or_start_over(lambda: self._authority.propose(proposal))
+
+    def remove(self, node: NodeId) -> None:
+        """Take a node out; ProtocolError if it is not there."""
+        self._or_start_over(lambda: self._authority.remove(node))
+
+    def adopt(self, insertions: Sequence[Inserted]) -> None:
+        """Begin with a graph that the rendezvous point has; only before there is any change."""
+        self._or_start_over(lambda: self._authority.adopt(insertions))
+
+    def _or_start_over(self, action: Callable[[], T]) -> T:
+        """Any failure but a refusal leaves file and graph in doubt."""
         try:
-            return self._authority.propose(proposal)
+            return action()
         except ProtocolError:
             raise
         except Exception:
@@ -177,6 +214,12 @@ class PreprocessorActor:
     def notification(self, notification: object) -> Header:
         """The header of a notification."""
         return self._preprocessor.notification(notification)
+
+    def notifications(
+        self, notifications: Sequence[object]
+    ) -> tuple[list[tuple[NodeId, ...]], int]:
+        """The nodes of many notifications, and the graph version."""
+        return self._preprocessor.notifications(notifications)
 
     def catch_up(self) -> None:
         """Take over whatever has changed."""
@@ -225,6 +268,13 @@ class RemotePreprocessor:
         """The header of a notification."""
         return Header(*self._call("notification", notification))
 
+    def notifications(
+        self, notifications: Sequence[object]
+    ) -> tuple[list[tuple[NodeId, ...]], int]:
+        """The nodes of many notifications, and the graph version: one call for all."""
+        nodes, version = self._call("notifications", notifications)
+        return nodes, version
+
     def catch_up(self) -> None:
         """Take over whatever has changed."""
         self._call("catch_up")
@@ -234,6 +284,16 @@ class RemotePreprocessor:
             return ray.get(getattr(self.actor, method).remote(*args), timeout=_CALL_SECONDS)
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, ValueError) else error from None
+
+
+def adopt(cluster: Cluster, namespace: str, finished: Preprocessor[Any, Any]) -> None:
+    """Give a namespace without nodes the graph of a static preprocessor, which may then grow."""
+    rows = insertions(finished)
+    cluster.load_graph(namespace, [(row.node, row.parents) for row in rows])
+    try:
+        ray.get(cluster.authority(namespace).adopt.remote(rows), timeout=_CALL_SECONDS)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause if isinstance(error.cause, ProtocolError) else error from None
 
 
 def publish(

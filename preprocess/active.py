@@ -38,7 +38,7 @@ class Active(Language[str, object]):
             return subscription
         names = (named(subscription, "predicate") or {}).get("predicate", [subscription])
         if len(names) != 1 or not isinstance(names[0], str) or names[0] not in self._predicates:
-            raise LanguageError("not the name of a predicate known here", shown(names[0]))
+            raise LanguageError("not the name of a predicate known here", shown(subscription))
         return names[0]
 
     def parse_notification(self, notification: object) -> object:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from preprocess.errors import LanguageError
 from preprocess.forms import TERMS_MAX, Term
+from preprocess.forms import shown as shown_value
 from preprocess.kinds import Kind, String
 from preprocess.spans import TOP, Spans, contains, intersection, normal, union, within
 
@@ -138,7 +139,9 @@ def constraint(kind: Kind, term: Term) -> Constraint:
     operator = SYNONYMS.get(term.operator, term.operator)
     found = _constraint(kind, operator, term.value, term.position)
     if found is None:
-        raise LanguageError(f"{operator} {term.value!r} can match nothing", term.position)
+        raise LanguageError(
+            f"{operator} {shown_value(term.value)} can match nothing", term.position
+        )
     return found
 
 
@@ -191,7 +194,7 @@ def _several(operand: Any, position: str, count: int | None = None) -> list[Any]
     """A list, or the text of one with commas."""
     values = operand.split(",") if isinstance(operand, str) else operand
     if not isinstance(values, list | tuple | set | frozenset) or not values:
-        raise LanguageError(f"a list of values expected, not {operand!r}", position)
+        raise LanguageError(f"a list of values expected, not {shown_value(operand)}", position)
     if len(values) > TERMS_MAX:
         raise LanguageError(f"{len(values)} values are more than {TERMS_MAX}", position)
     if count is not None and len(values) != count:
@@ -201,7 +204,9 @@ def _several(operand: Any, position: str, count: int | None = None) -> list[Any]
 
 def _exists(kind: Kind, operand: Any, position: str) -> Spans:
     if operand not in (True, None, "", "true"):
-        raise LanguageError(f"exists takes no other value than true, not {operand!r}", position)
+        raise LanguageError(
+            f"exists takes no other value than true, not {shown_value(operand)}", position
+        )
     return kind.whole
 
 
@@ -217,7 +222,7 @@ def _raw(kind: Kind, operand: Any, position: str) -> Spans:
     spans = []
     for pair in operand if isinstance(operand, list) else [operand]:
         if not isinstance(pair, list) or len(pair) != 2:
-            raise LanguageError(f"a list of pairs expected, not {operand!r}", position)
+            raise LanguageError(f"a list of pairs expected, not {shown_value(operand)}", position)
         first = kind.raw(pair[0], position, kind.bottom)
         spans.append((first, kind.raw(pair[1], position, kind.top)))
     return normal(spans)

@@ -9,6 +9,7 @@ nothing to fetch. Limits hold before anything is built.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
 from xml.parsers import expat
@@ -22,6 +23,9 @@ TERMS_MAX = 512
 VALUE_MAX = 4_096
 
 EQUAL = "="
+
+#: Numbers beyond this are refused, whole ones too.
+_LARGEST = sys.float_info.max
 
 
 class Term(NamedTuple):
@@ -116,7 +120,7 @@ def scalar_text(value: object, position: str) -> str:
     """A value as untyped languages see it: its text."""
     if isinstance(value, bool):
         value = "true" if value else "false"
-    elif isinstance(value, int | float):
+    elif isinstance(value, int | float) and abs(value) <= _LARGEST:
         value = repr(value)
     if not isinstance(value, str):
         raise LanguageError(f"a text, number or truth value expected, not {shown(value)}", position)
@@ -135,9 +139,13 @@ def from_json(source: str | bytes) -> Any:
         raise LanguageError(f"nested more than {DEPTH_MAX} deep")
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except LanguageError:
+        raise
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise LanguageError(f"not JSON: {error.msg}", where) from None
+    except ValueError:
+        raise LanguageError("a number has more digits than can be read") from None
 
 
 def _depth(text: str) -> int:
@@ -253,5 +261,8 @@ def from_xml(source: str | bytes) -> list[list[Term]]:
 
 def shown(value: object) -> str:
     """A value in an error, not too long."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # it has a number in it with more digits than Python will write
+        return f"such a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."

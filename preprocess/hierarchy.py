@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from preprocess.errors import LanguageError
-from preprocess.forms import TERMS_MAX, from_json, named, text_of
+from preprocess.forms import TERMS_MAX, from_json, named, shown, text_of
 from preprocess.language import Index, Language
 from routing.content_graph import ContentGraph, NodeId
 
@@ -59,10 +59,10 @@ def names(source: object, key: str) -> list[str]:
         source = from_json(source) if source[:1] in ("[", '"') else source
         source = [source] if isinstance(source, str) else source
     if not isinstance(source, list | tuple | set | frozenset):
-        raise LanguageError(f"a name or a list of names expected, not {source!r}")
+        raise LanguageError(f"a name or a list of names expected, not {shown(source)}")
     for name in source:
         if not isinstance(name, str):
-            raise LanguageError(f"a name is a text, not {name!r}")
+            raise LanguageError(f"a name is a text, not {shown(name)}")
     return list(source)
 
 

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from preprocess.errors import LanguageError
-from preprocess.forms import VALUE_MAX
+from preprocess.forms import VALUE_MAX, shown
 from preprocess.spans import TOP, Span, Spans
 
 #: Larger whole numbers are refused, so that all of them have a place among the floats.
@@ -57,7 +57,7 @@ class Kind(ABC):
         try:
             return self.read(source)
         except (ValueError, TypeError, OverflowError) as error:
-            reason = f"not a value of type {self.name}: {str(source)[:60]!r}"
+            reason = f"not a value of type {self.name}: {shown(source)}"
             raise LanguageError(f"{reason} ({error})" if str(error) else reason, position) from None
 
     def span(self, source: object, position: str) -> Span:
@@ -75,9 +75,11 @@ class Kind(ABC):
         if source is None:
             return end
         if type(source) is not type(self.bottom):
-            raise LanguageError(f"not an end of a span of type {self.name}: {source!r}", position)
+            raise LanguageError(
+                f"not an end of a span of type {self.name}: {shown(source)}", position
+            )
         if not self.bottom <= source <= self.top:
-            raise LanguageError(f"{source!r} is out of range for type {self.name}", position)
+            raise LanguageError(f"{shown(source)} is out of range for type {self.name}", position)
         return source
 
     def shown(self, value: Any) -> Any:

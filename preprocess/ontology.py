@@ -26,7 +26,11 @@ class Ontology(Hierarchy):
     @classmethod
     def from_file(cls, path: str | Path) -> Ontology:
         """The hierarchy in a file; LanguageError names the line that is wrong."""
-        return cls.from_text(Path(path).read_text(encoding="utf-8"))
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise LanguageError("not UTF-8", f"byte {error.start} of {path}") from None
+        return cls.from_text(text)
 
     @classmethod
     def from_text(cls, text: str) -> Ontology:

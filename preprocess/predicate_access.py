@@ -36,8 +36,8 @@ _PILE_SHARE = 8
 _RUNS_MAX = 4
 _RUN_MIN = 64
 _WIDE = 0.5
-#: A width of zero has no exponent; this one is below all others, and two to it is zero.
-_POINT_EXPONENT = -1200
+#: Widths without an exponent: two to the power of these is zero, and infinity.
+_POINT_EXPONENT, _OPEN_EXPONENT = -1200, 1200
 
 Key = tuple[Hashable, ...]
 
@@ -154,12 +154,12 @@ class Bucket:
         self._table = bounds
         self._runs: list[Run] = []
         self._sorted: Slots = slots_of(())
-        self._start(0)
+        self._clear()
 
-    def _start(self, size: int) -> None:
+    def _clear(self) -> None:
         """An empty pile."""
-        self._pile: Floats = np.empty((self._table.width, max(4, size)))
-        self._slots: Slots = np.empty(max(4, size), np.int64)
+        self._pile: Floats = np.empty((self._table.width, 4))
+        self._slots: Slots = np.empty(4, np.int64)
         self._count = 0
 
     def add(self, bounds: list[float], slot: int) -> None:
@@ -178,7 +178,7 @@ class Bucket:
         """Turn pile and runs into new runs."""
         self._sorted = np.concatenate([self._sorted, self._slots[: self._count]])
         self._runs = list(_runs(self._table.rows_at(self._sorted), self._sorted))
-        self._start(0)
+        self._clear()
 
     def reached(self, point: Floats, found: list[Slots]) -> None:
         """Add the slots whose bounds are nowhere below the point."""
@@ -210,7 +210,7 @@ class Run:
         """Add the slots whose bounds are nowhere below the point."""
         bounds, slots = self._bounds, self._slots
         if self._attribute is not None:
-            value = -point[self._attribute, 0]
+            value = -float(point[self._attribute, 0])
             if not math.isfinite(value):  # what all of these demand is missing
                 return
             start = self._firsts.searchsorted(value - self._width)
@@ -266,7 +266,7 @@ def _similar(widths: Floats) -> Iterator[tuple[float, Slots]]:
     if not len(widths):
         return
     exponents = np.where(widths > 0, np.frexp(widths)[1], _POINT_EXPONENT)
-    exponents[np.isinf(widths)] = 2000
+    exponents[np.isinf(widths)] = _OPEN_EXPONENT
     parts = np.arange(1, _RUNS_MAX + 1) / _RUNS_MAX
     edges = np.unique(np.quantile(exponents, parts, method="nearest"))
     group = np.searchsorted(edges, exponents)

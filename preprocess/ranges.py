@@ -10,16 +10,20 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from bisect import bisect_left, bisect_right, insort
 from typing import Any
 
 from preprocess.errors import LanguageError
-from preprocess.forms import from_json, named, text_of
+from preprocess.forms import from_json, named, shown, text_of
 from preprocess.language import Index, Language, Position
 from routing.content_graph import ContentGraph, NodeId
 
 #: 5..12, 5 to 12, exits 5 to 12
 _ENDS = re.compile(r"(?:[a-z]+ +)?(\S+?)(?:\.\.| +to +)(\S+)")
+
+#: Whole numbers beyond this are refused as infinite ones are.
+_LARGEST = sys.float_info.max
 
 Number = int | float
 Range = tuple[Number, Number]
@@ -82,8 +86,8 @@ def _end(pairs: dict[str, list[Any]], name: str) -> object:
 
 
 def _number(value: object, position: str) -> Number:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise LanguageError(f"a finite number expected, not {value!r}", position)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
+        raise LanguageError(f"a finite number expected, not {shown(value)}", position)
     return value
 
 

@@ -101,14 +101,16 @@ class Authority:
 
     def adopt(self, finished: Preprocessor[Any, Any]) -> None:
         """Begin with the graph of a static preprocessor; only before there is any other change."""
+        self.require_none()
+        for change in insertions(finished):
+            self._perform(InsertNode(change.node, change.parents, (), version=self.version))
+            self._log.append(change)
+            self._next = max(self._next, change.node + 1)
+
+    def require_none(self) -> None:
+        """ProtocolError if there was any change already."""
         if self._log:
             raise ProtocolError(f"there were {self.version} changes already")
-        for node in finished.graph.topological():
-            text = finished.language.text(finished.index.topics[node])
-            parents = tuple(sorted(finished.graph.parents(node)))
-            self._perform(InsertNode(node, parents, (), version=self.version))
-            self._log.append(Inserted(self.version + 1, node, text, parents, ()))
-            self._next = max(self._next, node + 1)
 
     def remove(self, node: NodeId) -> None:
         """Take a node out; ProtocolError if it is not there."""
@@ -120,6 +122,15 @@ class Authority:
         if not 0 <= fetch.version <= self.version:
             raise ProtocolError(f"version {fetch.version} is unknown: this is {self.version}")
         return self._log[fetch.version :]
+
+
+def insertions(finished: Preprocessor[Any, Any]) -> list[Inserted]:
+    """The graph of a static preprocessor as the changes that make it, parents first."""
+    text, topics, graph = finished.language.text, finished.index.topics, finished.graph
+    return [
+        Inserted(version, node, text(topics[node]), tuple(sorted(graph.parents(node))), ())
+        for version, node in enumerate(graph.topological(), 1)
+    ]
 
 
 class Replica(Preprocessor[T, N]):

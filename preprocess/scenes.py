@@ -299,6 +299,3 @@ SCENES: dict[str, Build] = {
     "feeds": feeds,
     "active": active,
 }
-
-#: A million classes would say nothing but how large a Python class is.
-LARGEST = {"types": 46_656}

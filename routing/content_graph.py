@@ -5,6 +5,10 @@ contains b's. The graph keeps the transitive reduction: an edge only where no ot
 from parent to child. Nodes enter and leave one at a time, and neither ever changes the order
 among the others, so what a router has once been told about two nodes stays true.
 
+Every node has a level below all that it covers and above all that cover it. A new node's lies
+between those of its parents and of its children, so that no other ever changes. Whether one node
+covers another is then a walk between two levels, and not through all ancestors.
+
 What the topics mean is not known here: preprocessors decide that (section 3.4.4).
 """
 
@@ -35,6 +39,8 @@ class ContentGraph:
     def __init__(self) -> None:
         self._parents: dict[NodeId, set[NodeId]] = {}
         self._children: dict[NodeId, set[NodeId]] = {}
+        #: Numbers that rise along every edge; made when they are first needed.
+        self._levels: dict[NodeId, float] | None = None
 
     @classmethod
     def of_parents(cls, parents: Mapping[NodeId, Iterable[NodeId]]) -> ContentGraph:
@@ -91,14 +97,17 @@ class ContentGraph:
         """The nodes without those that are ancestors of others among them."""
         if len(nodes) < 2:
             return set(nodes)
-        return set(nodes) - _reach(self._parents, nodes)
+        levels = self._leveled()
+        top = min(map(levels.__getitem__, nodes))
+        return set(nodes).difference(_walk(self._parents, nodes, lambda n: levels[n] >= top))
 
     def high(self, nodes: Collection[NodeId]) -> set[NodeId]:
         """The nodes without those that are descendants of others among them."""
         if len(nodes) < 2:
             return set(nodes)
-        among = frozenset(nodes)
-        return {node for node in among if not self._meets_above(node, among)}
+        levels = self._leveled()
+        bottom = max(map(levels.__getitem__, nodes))
+        return set(nodes).difference(_walk(self._children, nodes, lambda n: levels[n] <= bottom))
 
     def position(self, node: NodeId, held: AbstractSet[NodeId]) -> tuple[set[NodeId], set[NodeId]]:
         """Where a node stands among held ones: its lowest held ancestors, highest held descendants.
@@ -158,6 +167,7 @@ class ContentGraph:
         self._check_insertion(node, above, below)
         self._parents[node] = above
         self._children[node] = below
+        self._set_level(node)
         for parent in above:
             siblings = self._children[parent]
             siblings -= below
@@ -184,20 +194,28 @@ class ContentGraph:
                 self._parents[shortcut].discard(high)
         self._parents[child].add(parent)
         self._children[parent].add(child)
+        if self._levels is not None:
+            # All that the child covers moves down with it: edges into it only grow longer.
+            shift = max(0.0, self._levels[parent] + 1 - self._levels[child])
+            self._levels.update((low, self._levels[low] + shift) for low in below)
         return True
 
     def remove(self, node: NodeId) -> None:
         """Take a node out and join its parents to its children where no other path does."""
         if node not in self._parents:
             raise ProtocolError(f"node {node} is not in the graph, so it cannot be removed")
-        above, below = self._parents.pop(node), self._children.pop(node)
+        above, below = self._parents[node], self._children[node]
+        if above and below:
+            self._leveled()  # now, while no edge is missing
+        if self._levels is not None:
+            del self._levels[node]
+        del self._parents[node], self._children[node]
         for parent in above:
             self._children[parent].discard(node)
         for child in below:
             self._parents[child].discard(node)
         for child in below:
-            covered = _reach(self._parents, (child,))
-            for parent in above - covered:
+            for parent in self._not_covering(above, child):
                 self._children[parent].add(child)
                 self._parents[child].add(parent)
 
@@ -208,7 +226,7 @@ class ContentGraph:
             if other not in self._parents:
                 raise ProtocolError(f"node {node} cannot be placed beside node {other}: unknown")
         for child in sorted(below):
-            missing = above - _reach(self._parents, (child,))
+            missing = self._not_covering(above, child)
             if missing:
                 raise ProtocolError(
                     f"node {node} cannot stand between {min(missing)} and {child}: "
@@ -225,21 +243,68 @@ class ContentGraph:
         for node, children in self._children.items():
             assert all(node in self._parents[child] for child in children), f"node {node}"
         assert len(self.topological()) == len(self._parents), "the graph has a cycle"
+        levels = self._leveled()
+        for node, parents in self._parents.items():
+            assert all(levels[parent] < levels[node] for parent in parents), f"level of {node}"
 
-    # -- walking -------------------------------------------------------------------------
+    # -- levels --------------------------------------------------------------------------
 
-    def _meets_above(self, node: NodeId, among: AbstractSet[NodeId]) -> bool:
-        """Whether a strict ancestor of the node is among these."""
-        seen: set[NodeId] = set()
-        stack = list(self._parents[node])
-        while stack:
-            current = stack.pop()
-            if current in among:
-                return True
-            if current not in seen:
-                seen.add(current)
-                stack.extend(self._parents[current])
-        return False
+    def _leveled(self) -> dict[NodeId, float]:
+        """The levels of all nodes: at first, the longest way from a root."""
+        if self._levels is None:
+            self._levels = levels = dict.fromkeys(self._parents, 0.0)
+            for node in self.topological():
+                for child in self._children[node]:
+                    levels[child] = max(levels[child], levels[node] + 1)
+        return self._levels
+
+    def _set_level(self, node: NodeId) -> None:
+        """Half-way between parents and children; all are made anew where numbers end."""
+        levels = self._levels
+        if levels is None:
+            return
+        above = max((levels[parent] for parent in self._parents[node]), default=None)
+        below = min((levels[child] for child in self._children[node]), default=None)
+        if above is None:
+            levels[node] = 0.0 if below is None else below - 1
+        elif below is None:
+            levels[node] = above + 1
+        else:
+            levels[node] = (above + below) / 2
+            if not above < levels[node] < below:
+                self._levels = None
+
+    def _not_covering(self, nodes: set[NodeId], child: NodeId) -> set[NodeId]:
+        """Those of the nodes that are not above a child; most often they are very near."""
+        missing = nodes - self._parents[child]
+        if not missing:
+            return missing
+        levels = self._leveled()
+        top = min(map(levels.__getitem__, missing))
+        for met in _walk(self._parents, (child,), lambda n: levels[n] >= top):
+            missing.discard(met)
+            if not missing:
+                break
+        return missing
+
+
+def _walk(
+    edges: Mapping[NodeId, AbstractSet[NodeId]],
+    start: Iterable[NodeId],
+    follow: Callable[[NodeId], bool],
+) -> Iterator[NodeId]:
+    """What paths from these lead to through nodes that are followed, step by step outwards."""
+    seen: set[NodeId] = set()
+    front: Iterable[NodeId] = start
+    while front:
+        further: list[NodeId] = []
+        for node in front:
+            for near in edges[node]:
+                if near not in seen and follow(near):
+                    seen.add(near)
+                    further.append(near)
+                    yield near
+        front = further
 
 
 def _reach(edges: Mapping[NodeId, AbstractSet[NodeId]], start: Iterable[NodeId]) -> set[NodeId]:

@@ -11,8 +11,8 @@ from local_network import DEADLINE
 from actors.answers import RefusedError
 from actors.preprocessors import ChangeFile, DurableAuthority, publish
 from preprocess.attribute_value import AttributeValue
-from preprocess.preprocessor import Change, Inserted, Removed
-from preprocess.replica import Authority, DynamicPreprocessor, Fetch, Proposal
+from preprocess.preprocessor import Change, Inserted, Preprocessor, Removed
+from preprocess.replica import Authority, DynamicPreprocessor, Fetch, Proposal, insertions
 from routing.api import InsertNode, Refusal, RemoveNode
 from routing.errors import ProtocolError
 
@@ -34,6 +34,8 @@ class Graph:
         if self.dies == "before":
             raise ConnectionError("killed")
         if isinstance(event, RemoveNode):
+            if event.node not in self.nodes:
+                raise ProtocolError(f"node {event.node} is not there")
             self.nodes.remove(event.node)
             return
         if event.version != len(self.nodes):
@@ -95,6 +97,41 @@ def test_what_the_graph_refuses_is_not_in_the_file(tmp_path: Path) -> None:
         authority.propose(Proposal(0, "first", (), ()))
     authority.close()
     assert changes_in(tmp_path / "x.changes") == []
+
+
+def test_a_removal_survives_and_one_that_is_refused_does_not(tmp_path: Path) -> None:
+    graph = Graph()
+    authority = DurableAuthority(tmp_path / "x.changes", graph.perform)
+    authority.propose(Proposal(0, "first", (), ()))
+    authority.remove(1)
+    with pytest.raises(ProtocolError, match="node 1 is not there"):
+        authority.remove(1)
+    authority.close()
+    assert [type(change) for change in changes_in(tmp_path / "x.changes")] == [Inserted, Removed]
+    again = DurableAuthority(tmp_path / "x.changes", graph.perform)
+    assert [change.version for change in again.fetch(Fetch(0))] == [1, 2]
+    assert graph.nodes == []
+    again.close()
+
+
+def test_an_adopted_graph_survives_and_grows(tmp_path: Path) -> None:
+    """The rendezvous point has its nodes already: none is inserted again but the last, in vain."""
+    finished = Preprocessor(AttributeValue())
+    finished.load([(7, "anything"), (5, "a=1"), (9, "a=1 b=2")])
+    graph = Graph()
+    graph.nodes = [7, 5, 9]
+    authority = DurableAuthority(tmp_path / "x.changes", graph.perform)
+    authority.adopt(insertions(finished))
+    with pytest.raises(ProtocolError, match="there were 3 changes already"):
+        authority.adopt(insertions(finished))
+    authority.close()
+    again = DurableAuthority(tmp_path / "x.changes", graph.perform)
+    one = DynamicPreprocessor(AttributeValue(), again.propose, again.fetch)
+    assert one.subscription("b=2 a=1") == 9
+    assert one.subscription("b=2") == 10
+    assert one.graph.children(10) == {9}
+    assert graph.nodes == [7, 5, 9, 10]
+    again.close()
 
 
 # -- publishing what a preprocessor has headed ---------------------------------------------------

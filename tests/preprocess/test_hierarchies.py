@@ -89,6 +89,9 @@ def test_an_ontology_comes_from_a_file(tmp_path):
     path.write_text(BASEBALL)
     ontology = Ontology.from_file(path)
     assert ontology.up("Boston") == {"Boston", "American League", "Rivals", "Baseball"}
+    path.write_bytes(b"Baseball\n  \xff")
+    with pytest.raises(LanguageError, match=r"at byte 11 of .*baseball\.txt: not UTF-8"):
+        Ontology.from_file(path)
 
 
 @pytest.mark.parametrize(

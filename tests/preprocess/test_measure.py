@@ -72,9 +72,3 @@ def test_bad_usage_says_what_is_known(options, message):
     result = CliRunner().invoke(app, ["bench", "preprocess", *options])
     assert result.exit_code == 2
     assert message in result.stderr
-
-
-def test_what_is_too_large_for_a_scene_is_said():
-    options = ["--language", "types", "--size", "1M", "--json"]
-    result = CliRunner().invoke(app, ["bench", "preprocess", *options])
-    assert json.loads(result.stdout)["method"].startswith("skipped")

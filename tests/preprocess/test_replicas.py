@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 from preprocess.attribute_value import AttributeValue
+from preprocess.feeds import Feeds, Item
 from preprocess.language import Language
+from preprocess.predicates import Predicates
 from preprocess.preprocessor import Change, Inserted, Preprocessor
 from preprocess.ranges import Ranges
 from preprocess.replica import (
@@ -47,15 +49,47 @@ PAIRS: list[Any] = [
 ]
 STRETCHES: list[Any] = [(a, b) for a in range(7) for b in range(a, 7)]
 
+STOCKS = Predicates({"symbol": "string", "price": "int"})
+TRADES: list[Any] = [{"symbol": s, "price": p} for s in ("IBM", "ICL") for p in range(6)]
+ORDERS: list[Any] = [
+    *(
+        f"symbol prefix {prefix} and price < {price}"
+        for prefix in ["I", "IB", "IC"]
+        for price in (2, 4)
+    ),
+    *(f"price in {a}..{b}" for a in range(5) for b in range(a, 6)),
+    *(
+        "symbol = IBM or price > 3",
+        "symbol = ICL and price != 2",
+        "symbol exists",
+        "price < 1 or price > 4",
+    ),
+]
+ITEMS: list[Any] = [
+    Item(feed, title, categories=categories)
+    for feed in ("One", "Two")
+    for title in ("ant bee", "bee cow", "ant cow dog")
+    for categories in ((), ("x",), ("x", "y"))
+]
+READERS: list[Any] = [
+    {**feed, **category, **words}
+    for feed in ({}, {"feed": "one"})
+    for category in ({}, {"category": "x"}, {"category": ["x", "y"]})
+    for words in ({}, {"words": "ant"}, {"words": "cow"}, {"words": "ant cow"})
+]
+
 
 class World:
     """A tree of routers, three replicas, an authority, and clients who use them."""
 
     versions = True
 
-    def __init__(self, seed: int, language: Language[Any, Any], universe: list[Any]) -> None:
+    def __init__(
+        self, seed: int, language: Language[Any, Any], universe: list[Any], wishes: list[Any]
+    ) -> None:
+        """`universe` is all that can be published, `wishes` all that may be subscribed to."""
         self.rng = rng = random.Random(seed)
-        self.language, self.universe = language, universe
+        self.language, self.universe, self.wishes = language, universe, wishes
         self.items = [language.parse_notification(item) for item in universe]
         routers = [f"r{i}" for i in range(rng.randint(1, 5))]
         self.hosts = [f"h{i}" for i in range(3)]
@@ -140,7 +174,7 @@ class World:
         """A client wants a topic, and asks one of the preprocessors for its node."""
         replica, ticket = self.rng.randrange(3), next(self.tickets)
         self.asking[ticket] = f"{self.rng.choice(self.hosts)}.{self.rng.randrange(3)}"
-        topic = self.rng.choice(self.universe)
+        topic = self.rng.choice(self.wishes)
         self.effects(replica, self.replicas[replica].subscribe(ticket, topic))
 
     def _subscribe(self, client: str, node: int) -> None:
@@ -267,12 +301,19 @@ def _shape(graph: ContentGraph) -> dict[int, set[int]]:
 
 @pytest.mark.sim
 @pytest.mark.parametrize(
-    ("language", "universe"), [(AttributeValue(), PAIRS), (Ranges(), STRETCHES)]
+    ("language", "universe", "wishes"),
+    [
+        (AttributeValue(), PAIRS, PAIRS),
+        (Ranges(), STRETCHES, STRETCHES),
+        (STOCKS, TRADES, ORDERS),
+        (Feeds(), ITEMS, READERS),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
 )
-def test_three_replicas_end_with_one_graph_and_no_header_is_wrong(language, universe):
+def test_three_replicas_end_with_one_graph_and_no_header_is_wrong(language, universe, wishes):
     reached: Counter[str] = Counter()
     for seed in range(SCHEDULES):
-        world = World(seed, language, universe)
+        world = World(seed, language, universe, wishes)
         world.run()
         reached += world.reached
     assert {
@@ -301,7 +342,7 @@ def test_without_versions_headers_go_wrong():
 
     def run() -> None:
         for seed in range(SCHEDULES):
-            CarelessWorld(seed, AttributeValue(), PAIRS).run()
+            CarelessWorld(seed, AttributeValue(), PAIRS, PAIRS).run()
 
     with pytest.raises(AssertionError):
         run()

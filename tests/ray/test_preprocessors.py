@@ -11,10 +11,12 @@ import ray
 from ray_tools import DEADLINE, until
 
 from actors.cluster import Cluster, Options
-from actors.preprocessors import RemotePreprocessor, embedded, publish
+from actors.preprocessors import RemotePreprocessor, adopt, embedded, publish
 from preprocess.attribute_value import AttributeValue
+from preprocess.errors import LanguageError
+from preprocess.preprocessor import Preprocessor
 from preprocess.replica import DynamicPreprocessor
-from routing.api import Config
+from routing.api import Config, ProtocolError
 
 pytestmark = pytest.mark.ray
 
@@ -35,7 +37,7 @@ def wish(rng: random.Random) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def cluster(local_ray):
     options = Options(config=Config(period=0.5, lifetime=2.0, retry=0.5, window=256))
-    with Cluster([("r0", "r1"), ("r0", "r2")], ["r0"], options=options) as made:
+    with Cluster([("r0", "r1"), ("r0", "r2")], ["r0", "r1"], options=options) as made:
         yield made
 
 
@@ -126,3 +128,29 @@ def check_graphs(cluster, actors):
         }
         assert set(parents) == lowest
     assert ray.get(cluster.authority("r0").conflicts.remote()) > 0, "nobody raced"
+
+
+def test_a_finished_graph_is_adopted_and_goes_on_growing(cluster):
+    """A static preprocessor's graph, then a new topic through an actor, then one less."""
+    finished = Preprocessor(LANGUAGE)
+    finished.load([(10, "anything"), (20, "team=boston"), (30, "team=boston day=monday")])
+    adopt(cluster, "r1", finished)
+    with pytest.raises(ProtocolError, match="node 10 is in the graph already"):
+        adopt(cluster, "r1", finished)
+    central = cluster.preprocessor("r1", LANGUAGE)
+    assert central.subscription({"day": "monday", "team": "boston"}) == 30
+    new = central.subscription("day=monday")
+    notes = [{"team": "boston", "day": "monday"}, '{"day": "monday"}', {"team": "new york"}]
+    assert new == 31
+    assert central.notifications(notes) == ([(30,), (31,), (10,)], 4)
+    with pytest.raises(LanguageError, match="a notification has no wildcards"):
+        central.notification({"team": "*"})
+    with cluster.client("r2") as client:
+        subscriber = client.subscriber("s")
+        subscriber.subscribe("r1", new, DEADLINE)
+        publisher = client.publisher("p")
+        ray.get(cluster.authority("r1").remove.remote(30))
+        # The actor's copy still has the node that has left.
+        publish(publisher, central, "r1", notes[0], b"monday", DEADLINE)
+        assert subscriber.get(DEADLINE).body == b"monday"
+    assert central.notification(notes[0]) == ((20, 31), 5)

@@ -118,6 +118,7 @@ def keep_short_cuts(
     self: ContentGraph, node: NodeId, parents: Iterable[int], children: Iterable[int]
 ) -> None:
     self._parents[node], self._children[node] = set(parents), set(children)
+    self._set_level(node)
     for parent in self._parents[node]:
         self._children[parent].add(node)
     for child in self._children[node]:
@@ -128,6 +129,7 @@ def link_one_way(
     self: ContentGraph, node: NodeId, parents: Iterable[int], children: Iterable[int]
 ) -> None:
     self._parents[node], self._children[node] = set(parents), set(children)
+    self._set_level(node)
 
 
 def leave_a_hole(self: ContentGraph, node: NodeId) -> None:
@@ -135,6 +137,8 @@ def leave_a_hole(self: ContentGraph, node: NodeId) -> None:
         self._children[parent].discard(node)
     for child in self._children.pop(node):
         self._parents[child].discard(node)
+    if self._levels is not None:
+        del self._levels[node]
 
 
 def ask_only_for_the_marked(original: Callable[..., None]) -> Callable[..., None]:

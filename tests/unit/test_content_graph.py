@@ -136,3 +136,81 @@ def test_a_circle_is_refused() -> None:
         graph.link(2, 1)
     with pytest.raises(ProtocolError, match="node 7 is not in the graph"):
         graph.remove(7)
+
+
+# -- levels --------------------------------------------------------------------------------------
+
+
+def test_levels_are_made_anew_where_numbers_end() -> None:
+    """Each node goes right below the first: a thousand times half of what is left."""
+    graph = ContentGraph()
+    graph.insert(0, (), ())
+    graph.insert(1, (0,), ())
+    graph.insert(2, (0,), ())
+    assert graph.low((1, 2)) == {1, 2}, "which takes levels"
+    for node in range(3, 1000):
+        graph.insert(node, (0,), (1 if node == 3 else node - 1,))
+        if node % 20 == 0:
+            assert graph.low((1, 2, node)) == {1, 2}
+    graph.check()
+
+
+@given(families, st.randoms(use_true_random=False))
+def test_levels_stay_true_while_nodes_come_go_and_are_linked(
+    sets: Sets, rng: random.Random
+) -> None:
+    graph = ContentGraph()
+    for node in rng.sample(sorted(sets), len(sets)):
+        above = {n for n in graph if sets[n] > sets[node]}
+        below = {n for n in graph if sets[n] < sets[node]}
+        if rng.random() < 0.3:  # first on its own, and then told of its place
+            graph.insert(node, (), ())
+            for parent in above:
+                graph.link(parent, node)
+            for child in below:
+                graph.link(node, child)
+        else:
+            graph.insert(node, low(sets, above), high(sets, below))
+        graph.check()
+        if rng.random() < 0.2:
+            graph.remove(node)
+            graph.check()
+
+
+class Counted(dict[int, set[int]]):
+    """Counts what is looked up."""
+
+    looked_up = 0
+
+    def __getitem__(self, node: int) -> set[int]:
+        Counted.looked_up += 1
+        return super().__getitem__(node)
+
+
+def test_an_insertion_does_not_walk_through_all_ancestors() -> None:
+    """Stretches of sixty exits: a node in the middle has hundreds of nodes above and below it."""
+    exits = 60
+
+    def number(first: int, last: int) -> int:
+        return first * exits + last
+
+    parents = {
+        number(a, b): [number(c, d) for c, d in ((a - 1, b), (a, b + 1)) if c >= 0 and d < exits]
+        for a in range(exits)
+        for b in range(a, exits)
+    }
+    graph = ContentGraph.of_parents(parents)
+    graph.low((number(20, 21), number(30, 31)))
+    # 15..40 leaves; what it covered and was covered by stays, so that it can come back.
+    graph.remove(number(15, 40))
+    graph.insert(9000, [number(14, 40), number(15, 41)], [number(16, 40), number(15, 39)])
+    assert len(graph.ancestors(9000)) > 250
+    graph.remove(9000)
+    graph._parents, graph._children = Counted(graph._parents), Counted(graph._children)
+    Counted.looked_up = 0
+    graph.insert(9001, [number(14, 40), number(15, 41)], [number(16, 40), number(15, 39)])
+    assert 0 < Counted.looked_up < 60
+    Counted.looked_up = 0
+    graph.remove(9001)
+    assert 0 < Counted.looked_up < 60
+    graph.check()
