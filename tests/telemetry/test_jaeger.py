@@ -41,7 +41,7 @@ def jaeger(tmp_path):
         until(lambda: get("/api/services") is not None, "Jaeger", limit=60.0)
         yield
     finally:
-        process.terminate()
+        process.kill()  # it keeps nothing, and takes its time to end in good order
         process.wait(30)
 
 
