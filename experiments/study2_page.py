@@ -60,7 +60,7 @@ ERRATA = """
 - **Neighbours.** Section 4.2.1 has ten neighbouring routers and draws each subscription's from
   four of them; here it is drawn from all ten. It has 20 repetitions; here is one population, the
   one that the Spark job wrote, and the median of three measurements up to 10,000 subscribers.
-- SIENA at a million subscribers was timed with the first 100 of the 1000 notifications.
+- `siena` from 100,000 subscribers on was timed with the first 100 of the 1000 notifications.
 - One core of a machine that is twenty years younger than the thesis's 2.8 GHz Pentium; only ratios
   within one run mean anything.
 """
