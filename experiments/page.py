@@ -20,7 +20,10 @@ def number(value: float | int | str | None) -> str:
 
 def ratio(ours: float | None, printed: float | None) -> str:
     """Ours as a multiple of the printed number."""
-    return "" if not printed or ours is None else f"{ours / printed:.2f}"
+    if not printed or ours is None:
+        return ""
+    times = ours / printed
+    return f"{times:.2f}" if times >= 0.1 else f"{times:.1g}"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[float | int | str | None]]) -> str:

@@ -12,7 +12,7 @@ from experiments.points import Point, kept, measure
 #: The module that measures, and the one that makes rows, page and plot of what was measured.
 STUDIES = {
     "1": ("experiments.study1", "experiments.study1_page"),
-    "2": ("experiments.study2", "experiments.study2"),
+    "2": ("experiments.study2", "experiments.study2_page"),
     "3": ("experiments.study3", "experiments.study3"),
     "4": ("experiments.study4", "experiments.study4"),
     "siena": ("experiments.study_siena", "experiments.study_siena"),

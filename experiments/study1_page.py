@@ -24,23 +24,43 @@ ERRATA = """
   exits, for subscriptions and notifications alike: 190 categories.
 - **Degree and depth** of baseball, 29 and 3, mean that a two-team subscription asks for the games
   *between* the two teams, one node under both. That is what we simulate.
+- **Topology.** The thesis's GT-ITM parameters are not printed. Unicast's mean says how far its
+  subscribers were from the source: 909.1 = 1000 * 0.128 * 7.1 hops (baseball), 100.1 = 1000 *
+  0.0135 * 7.4 hops (attribute-value); ours are listed above. Everything that is in proportion to
+  hops or to subscribers beyond a router differs by that factor: unicast, overlapping identifiers,
+  and the typical table (a router has on average 1 + hops subscribers at or beyond it; baseball:
+  4.5 printed, and ours scaled by it gives the same).
+- **Ids per table, attribute-value.** With 7.4 hops the typical router has 8.4 subscribers at or
+  beyond it and can hold no more overlapping identifiers than that; 16.9 are printed.
 - **Unicast, most loaded against typical.** In all three scenarios a subscriber sits at each router
   and asks for something at random, so the copies on a link are in proportion to the subscribers
   behind it, and the ratio of the most loaded to the typical router must be the same in all three.
   The printed ratios are 73, 41 and 39. Ours agree with each other (see "checks").
+- **Overlapping identifiers, most loaded.** The source makes a copy for "all", for each of two teams
+  and for the pair if anybody asked for it (1200 * 0.5 subscribers over 435 pairs: three of four
+  are), 3.75 copies of a notification about a game; 1.3 are printed.
 - **Disjunctive identifiers per subscription** follow from the shares: baseball 0.4 * 29 + 0.5 * 1 +
   0.1 * 435 = 55.6 (printed 50.8); attribute-value (0.7 + 0.3 * 5)^5 = 51.5 where a category may
   lack an attribute, (0.7 + 0.3 * 4)^5 = 24.8 where it may not (printed 21.8). We count categories
   that lack attributes, because notifications lack them (probability 0.3 each).
-- **Traffic matches more here.** Two stretches between random exits out of 20 overlap in 72 % of all
+- **Traffic matches more here.** Two stretches between random exits out of 20 overlap in 73 % of all
   cases, which every count of the traffic scenario is in proportion to; from the printed unicast
-  counts, scaled by those of baseball (12.8 % by definition), 44 % follow for the typical router
-  and 25 % for the most heavily loaded one. Whatever was drawn there was not this.
+  mean and 7.1 to 7.4 hops, 42 to 44 % follow. Drawing the first exit, and then the last among those
+  from there on, would give 119.75 of 210 categories per subscription (printed: 118.4), and 43 % if
+  meeting at one exit only is no overlap. So the thesis probably drew short stretches more often
+  than "two randomly selected exits" does.
 - **Attributes.** Section 4.1.1 gives notifications four attributes and subscriptions five; we give
   both five. 4 values and a wildcard make 5^5 = 3125 topics, as printed.
-- **Topology.** The thesis's GT-ITM parameters are not printed. The number of hops from source to
-  subscribers scales unicast's and overlapping identifiers' load and cannot be reproduced exactly.
+- **Numbers of hosts.** Our unicast tells hosts apart by 16 bits drawn from their addresses; the few
+  that share a number share copies until their ways part, which the table of implied counts shows.
 """
+
+#: The probability that a subscription matches a notification, from section 4.1.1 as we read it.
+PROBABILITY = {
+    "baseball": 0.4 * 29 / 435 + 0.5 / 435 + 0.1,
+    "traffic": 139 / 190,
+    "attribute-value": (0.3 + 0.7 * 0.7 / 4) ** 5,
+}
 
 
 def rows(quick: bool, results: list[Result]) -> list[Row]:
@@ -115,6 +135,33 @@ def checks(rows: list[Row]) -> dict[str, bool]:
     }
 
 
+def implied(quick: bool, results: list[Result]) -> list[Row]:
+    """Unicast's copies per link: from the definitions, from what was drawn, and simulated."""
+    found = []
+    for scenario, probability in PROBABILITY.items():
+        mine = [
+            (point.parameters["notifications"], result)
+            for point, result in zip(points(quick), results, strict=False)
+            if result
+            and (point.parameters["scenario"], point.parameters["system"]) == (scenario, "unicast")
+        ]
+        simulated = [result[MEASURES[0]][0] for _, result in mine]
+        if simulated:
+            expected = mean(count * probability * result["hops"] for count, result in mine)
+            found.append(
+                {
+                    "scenario": scenario,
+                    "probability": probability,
+                    "hops": mean(result["hops"] for _, result in mine),
+                    "expected": expected,
+                    "drawn": mean(result["implied_unicast"] for _, result in mine),
+                    "simulated": mean(simulated),
+                    "spread": pstdev(simulated),
+                }
+            )
+    return found
+
+
 def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> str:
     """The Markdown page."""
     parameters = points(quick)[0].parameters
@@ -136,6 +183,7 @@ def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> s
     ]
     for measure in MEASURES:
         lines += [f"## {measure.replace('_', ' ').capitalize()}", "", _panel(rows, measure), ""]
+    lines += ["## What the definitions imply", "", *_definitions(implied(quick, results)), ""]
     held = checks(rows)
     lines += [
         "## Checks",
@@ -144,6 +192,42 @@ def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> s
     ]
     lines += [f"- unicast, most loaded / typical: {_proportions(rows)}", ""]
     return "\n".join([*lines, "![notifications per link](study1.png)", "", "## Errata", ERRATA])
+
+
+def _definitions(found: list[Row]) -> list[str]:
+    text = (
+        "In every run, the notifications and identifiers on each link, the identifiers in each "
+        "table and in each subscription were compared with a count that knows of no protocol "
+        "(`experiments/implied.py`): a copy per subscriber beyond the link (unicast), per topic "
+        "(overlapping), or one (disjunctive, F3), a header of the lowest matching topics beyond "
+        "(F3). They are equal, all of them, or the run would have failed. What differs between "
+        "runs is the source and what was drawn; unicast's mean follows from the probability that "
+        "a subscription matches and from the hops to subscribers:"
+    )
+    titles = [
+        "unicast",
+        "probability of a match",
+        "hops",
+        "1000 * probability * hops",
+        "from what was drawn",
+        "simulated",
+        "±",
+        "within the spread",
+    ]
+    cells = [
+        [
+            row["scenario"],
+            f"{row['probability']:.4f}",
+            row["hops"],
+            row["expected"],
+            row["drawn"],
+            row["simulated"],
+            row["spread"],
+            "yes" if abs(row["simulated"] - row["expected"]) <= row["spread"] else "no",
+        ]
+        for row in found
+    ]
+    return [text, "", table(titles, cells)]
 
 
 def _panel(rows: list[Row], measure: str) -> str:

@@ -43,16 +43,15 @@ class Counting {
       for (const Input& each : filter)
         key.push_back(uint64_t(each.name) << 40 | uint64_t(each.op) << 32 | uint32_t(each.value));
       std::sort(key.begin(), key.end());
-      const auto [place, fresh] = same_.try_emplace(std::move(key), uint32_t(size_.size()));
+      const auto [place, fresh] = same_.try_emplace(std::move(key), uint32_t(states_.size()));
       if (!fresh) {
         masks_[place->second] |= uint64_t(1) << interface;
         return;
       }
       masks_.push_back(uint64_t(1) << interface);
     }
-    const uint32_t number = uint32_t(size_.size());
-    size_.push_back(uint16_t(filter.size()));
-    leads_to_.push_back(interface);
+    const uint32_t number = uint32_t(states_.size());
+    states_.push_back({interface, 0, 0, uint16_t(filter.size())});
     for (const Input& each : filter) links_.push_back({constraint(each), number});
   }
 
@@ -65,8 +64,6 @@ class Counting {
     for (const auto& [constraint, filter] : links_) filters_[next[constraint]++] = filter;
     std::vector<std::pair<Constraint, uint32_t>>().swap(links_);
     for (Name& name : index_) name.build();
-    counts_.assign(size_.size(), 0);
-    stamps_.assign(size_.size(), 0);
     met_.assign(constraints_, 0);
     build_selectivity();
   }
@@ -75,7 +72,7 @@ class Counting {
   const std::vector<uint32_t>& match(const Attribute* message, size_t size, uint32_t rounds) {
     found_.clear();
     if (++stamp_ == 0) {
-      std::fill(stamps_.begin(), stamps_.end(), 0);
+      for (State& each : states_) each.stamp = 0;
       std::fill(met_.begin(), met_.end(), 0);
       stamp_ = 1;
     }
@@ -87,19 +84,25 @@ class Counting {
     return found_;
   }
 
-  size_t filters() const { return size_.size(); }
+  size_t filters() const { return states_.size(); }
   size_t constraints() const { return constraints_; }
 
   size_t bytes() const {
-    size_t total = size_.capacity() * 2 + leads_to_.capacity() * 4 + masks_.capacity() * 8 +
-                   start_.capacity() * 4 + filters_.capacity() * 4 + counts_.capacity() * 2 +
-                   (stamps_.capacity() + met_.capacity()) * 4;
+    size_t total = states_.capacity() * sizeof(State) + masks_.capacity() * 8 +
+                   (start_.capacity() + filters_.capacity() + met_.capacity()) * 4;
     for (const Name& name : index_) total += name.bytes();
     for (const auto& each : selectivity_) total += each.second.capacity() * 8;
     return total;
   }
 
  private:
+  // All that a message needs to know of a filter, in one place: a table larger than the caches
+  // is visited in no order.
+  struct State {
+    uint32_t leads_to, stamp;  // the message that was last counted
+    uint16_t count, size;      // constraints met, and all of them
+  };
+
   struct Name {
     tsl::robin_map<int32_t, Constraint> equal;
     std::map<int32_t, Constraint> less, greater;
@@ -161,23 +164,20 @@ class Counting {
     for (uint32_t k = start_[constraint]; k < start_[constraint + 1]; ++k) {
       if (ignored_count_ == interfaces_) return;
       const uint32_t filter = filters_[k];
-      if (needless(filter)) continue;
-      if (stamps_[filter] != stamp_) {
-        stamps_[filter] = stamp_;
-        counts_[filter] = 0;
+      State& state = states_[filter];
+      if (merge_ ? !(masks_[filter] & ~ignored_[0]) : is_ignored(state.leads_to)) continue;
+      if (state.stamp != stamp_) {
+        state.stamp = stamp_;
+        state.count = 0;
       }
-      if (++counts_[filter] == size_[filter]) matched(filter);
+      if (++state.count == state.size) matched(filter);
     }
   }
 
   bool is_ignored(uint32_t interface) const { return ignored_[interface / 64] >> interface % 64 & 1; }
 
-  bool needless(uint32_t filter) const {
-    return merge_ ? !(masks_[filter] & ~ignored_[0]) : is_ignored(leads_to_[filter]);
-  }
-
   void matched(uint32_t filter) {
-    if (!merge_) return output(leads_to_[filter]);
+    if (!merge_) return output(states_[filter].leads_to);
     for (uint64_t due = masks_[filter] & ~ignored_[0]; due; due &= due - 1)
       output(uint32_t(__builtin_ctzll(due)));
   }
@@ -251,17 +251,15 @@ class Counting {
   std::vector<std::string> words_;
   std::vector<Name> index_;
   uint32_t constraints_ = 0;
-  // By filter: how many constraints, and the interface, or all of them.
-  std::vector<uint16_t> size_;
-  std::vector<uint32_t> leads_to_;
+  // By filter, and merged ones' interfaces.
+  std::vector<State> states_;
   std::vector<uint64_t> masks_;
   std::map<std::vector<uint64_t>, uint32_t> same_;
   // By constraint, its filters: filters_[start_[c]] to filters_[start_[c + 1]].
   std::vector<std::pair<Constraint, uint32_t>> links_;
   std::vector<uint32_t> start_, filters_;
   // The state of one message.
-  std::vector<uint16_t> counts_;
-  std::vector<uint32_t> stamps_, met_, found_;
+  std::vector<uint32_t> met_, found_;
   std::vector<uint64_t> ignored_;
   uint32_t stamp_ = 0, ignored_count_ = 0;
   // The selectivity table: names by how many interfaces they exclude, most first.
