@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -111,6 +112,15 @@ def test_a_killed_driver_takes_everything_with_it():
         up.kill()
     until(lambda: not marked(mark), "the end of every process")
     assert "no cluster 'f3' runs here" in runner.invoke(app, ["status"]).stderr
+
+
+def test_an_address_without_a_ray_is_a_clear_error_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    for address in (f"127.0.0.1:{port}", "127.0.0.1:99999"):
+        result = runner.invoke(app, ["up", "--ray-address", address])
+        assert result.exit_code == 1
+        assert f"no Ray answers at {address}" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["down"], ["status"], ["up"], ["up", "--detach"]])
