@@ -172,10 +172,13 @@ class Cluster:
         self._owns_ray = True
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         with uninterrupted():
-            if self._ray_address is not None:
-                ray.init(address=self._ray_address, **quiet)
-            else:
-                ray.init(include_dashboard=False, **quiet)
+            try:
+                if self._ray_address is not None:
+                    ray.init(address=self._ray_address, **quiet)
+                else:
+                    ray.init(include_dashboard=False, **quiet)
+            except SystemExit:  # what Ray makes of SIGTERM while it starts
+                raise KeyboardInterrupt from None
 
     def _must_fit(self) -> None:
         """ClusterError rather than a machine without memory."""

@@ -87,15 +87,22 @@ def test_up_publish_subscribe_status_and_control_c(tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["starting Ray", "routers started: 1"])
-def test_control_c_while_starting_leaves_nothing_behind(moment):
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("starting Ray", signal.SIGINT),
+        ("starting Ray", signal.SIGTERM),
+        ("routers started: 1", signal.SIGINT),
+    ],
+)
+def test_control_c_while_starting_leaves_nothing_behind(moment, number):
     mark = f"F3_TEST_MARK={uuid.uuid4()}"
     environment = {**os.environ, **dict([mark.split("=")])}
     command = [*F3, "up", "--topology", "chain:4"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as up:
         while not up.stderr.readline().startswith(moment):
             assert up.poll() is None
-        up.send_signal(signal.SIGINT)
+        up.send_signal(number)
         assert up.wait(DEADLINE) == 0
     until(lambda: not marked(mark), "the end of every process")
 
