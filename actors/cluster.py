@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import ray
 
 from actors.client import Client
-from actors.connect import SubscriberHost, administer, ask_all, client_name, connect
+from actors.connect import SubscriberHost, administer, ask_all, client_name, connect, must_answer
 from actors.host import Attachment, HostOptions
 from actors.link import Kind
 from actors.member import Plan
@@ -166,14 +166,19 @@ class Cluster:
     def _start_ray(self) -> None:
         if ray.is_initialized():
             return
+        if self._ray_address is not None:
+            must_answer(self._ray_address)
         self._progress("starting Ray")
         self._owns_ray = True
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         with uninterrupted():
-            if self._ray_address is not None:
-                ray.init(address=self._ray_address, **quiet)
-            else:
-                ray.init(include_dashboard=False, **quiet)
+            try:
+                if self._ray_address is not None:
+                    ray.init(address=self._ray_address, **quiet)
+                else:
+                    ray.init(include_dashboard=False, **quiet)
+            except SystemExit:  # what Ray makes of SIGTERM while it starts
+                raise KeyboardInterrupt from None
 
     def _must_fit(self) -> None:
         """ClusterError rather than a machine without memory."""

@@ -25,10 +25,22 @@ from routing.errors import ProtocolError
 _EVENTS_AT_ONCE = 1000
 _CALL_SECONDS = 30.0
 _LOOK_SECONDS = 2.0
+_ANSWER_SECONDS = 5.0
 
 
 class UnknownRouterError(LookupError):
     """The cluster has no router of that name, or none at all; lists those it has."""
+
+
+def must_answer(address: str) -> None:
+    """ConnectionError at once, where Ray would try for a minute and more to reach its head."""
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        return  # "auto", "local": Ray knows what they mean
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(f"no Ray answers at {address} ({error}): is it running?") from None
 
 
 def routers(cluster: str) -> list[str]:

@@ -106,6 +106,8 @@ def up(
     if detach:
         _detach(name)
         return
+    from routing.errors import ProtocolError
+
     nodes = [] if graph is None else list(_read_graph(graph))
     with _terminating(), tracing(ui, ui_port, sample) as (traced, page):
         made = _build(topology, rendezvous, protocol, data, ray_address, seed, name, traced)
@@ -113,7 +115,7 @@ def up(
             _serve(made, nodes, name, page)
         except KeyboardInterrupt:
             typer.echo("stopped", err=True)
-        except (RuntimeError, OSError, ValueError) as error:
+        except (RuntimeError, OSError, ValueError, ProtocolError) as error:
             fail(error)
 
 
@@ -262,10 +264,13 @@ def joined(name: str) -> Iterator[dict[str, Any]]:
     os.environ.update(state["ray_environment"])
     import ray
 
+    from actors.connect import must_answer
+
     try:
+        must_answer(state["ray_address"])
         ray.init(address=state["ray_address"], log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError) as error:
-        fail(f"Ray at {state['ray_address']} does not answer: {error}")
+        fail(f"cluster {name!r} cannot be joined: {error}")
     try:
         yield state
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import uuid
@@ -86,15 +87,22 @@ def test_up_publish_subscribe_status_and_control_c(tmp_path):
 
 @pytest.mark.ray
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["starting Ray", "routers started: 1"])
-def test_control_c_while_starting_leaves_nothing_behind(moment):
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [
+        ("starting Ray", signal.SIGINT),
+        ("starting Ray", signal.SIGTERM),
+        ("routers started: 1", signal.SIGINT),
+    ],
+)
+def test_control_c_while_starting_leaves_nothing_behind(moment, number):
     mark = f"F3_TEST_MARK={uuid.uuid4()}"
     environment = {**os.environ, **dict([mark.split("=")])}
     command = [*F3, "up", "--topology", "chain:4"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=environment, text=True) as up:
         while not up.stderr.readline().startswith(moment):
             assert up.poll() is None
-        up.send_signal(signal.SIGINT)
+        up.send_signal(number)
         assert up.wait(DEADLINE) == 0
     until(lambda: not marked(mark), "the end of every process")
 
@@ -111,6 +119,15 @@ def test_a_killed_driver_takes_everything_with_it():
         up.kill()
     until(lambda: not marked(mark), "the end of every process")
     assert "no cluster 'f3' runs here" in runner.invoke(app, ["status"]).stderr
+
+
+def test_an_address_without_a_ray_is_a_clear_error_at_once():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    for address in (f"127.0.0.1:{port}", "127.0.0.1:99999"):
+        result = runner.invoke(app, ["up", "--ray-address", address])
+        assert result.exit_code == 1
+        assert f"no Ray answers at {address}" in result.stderr
 
 
 @pytest.mark.parametrize("command", [["down"], ["status"], ["up"], ["up", "--detach"]])
