@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from actors.answers import Receipt, Room
+from actors.answers import Receipt
 
 
 def receipt(**options) -> Receipt[int]:
@@ -54,17 +54,3 @@ def test_then_is_called_once():
     one.settle(1, None)
     one.settle(2, None)
     assert calls == [1]
-
-
-def test_room_is_given_back_to_whoever_waits_for_it():
-    room = Room(4)
-    assert room.take(3, 0)
-    assert not room.take(2, 0)
-    took: list[bool] = []
-    waiting = threading.Thread(target=lambda: took.append(room.take(4, 30.0)))
-    waiting.start()
-    for _ in range(3):
-        room.give(1)
-    waiting.join(30.0)
-    assert took == [True]
-    assert not room.take(1, 0)
