@@ -27,7 +27,7 @@ from typing import Literal
 import msgpack  # type: ignore[import-untyped]
 
 from routing.content_graph import ContentGraph, NodeId
-from routing.store import Entry, Log, Settled, Source, Store
+from routing.store import Entry, Log, Settled, Source, Store, add_run
 
 Sync = Literal["full", "normal"]
 """full: a commit survives power failure; normal: a killed process, and is never torn."""
@@ -41,9 +41,13 @@ CREATE TABLE log (last INTEGER PRIMARY KEY, entries BLOB);
 CREATE TABLE nodes (node INTEGER PRIMARY KEY, parents BLOB);
 CREATE TABLE numbers (node INTEGER PRIMARY KEY, number INTEGER);
 CREATE TABLE retired (node INTEGER PRIMARY KEY, parents BLOB, last INTEGER);
-CREATE TABLE settled (publisher TEXT, host TEXT, state BLOB, PRIMARY KEY (publisher, host))
-  WITHOUT ROWID;
+CREATE TABLE settled (publisher TEXT, host TEXT, number INTEGER, position INTEGER, count INTEGER,
+                      incarnation INTEGER, PRIMARY KEY (publisher, host, number)) WITHOUT ROWID;
 CREATE TABLE access (publisher TEXT PRIMARY KEY, key BLOB) WITHOUT ROWID;
+"""
+_DELETE_PASSED = """
+DELETE FROM settled
+WHERE publisher = ? AND host = ? AND number <= ? AND number + count <= ? + 1
 """
 #: A segment of the log is closed when it has so many bytes; a record is more than its payload.
 _SEGMENT_BYTES = 1 << 16
@@ -80,7 +84,8 @@ class DurableStore(Store):
         self.path = path
         self._touched_nodes: set[NodeId] = set()
         self._touched_numbers: set[NodeId] = set()
-        self._touched_sources: set[Source] = set()
+        #: Per source, the runs (number, position, count) that it has published since.
+        self._settling: dict[Source, list[tuple[int, int, int]]] = {}
         self._newly_retired: dict[NodeId, tuple[tuple[NodeId, ...], int]] = {}
         self._forgotten: list[Source] = []
         self._touched_access = False
@@ -127,13 +132,23 @@ class DurableStore(Store):
         """Accept a publication: the next position, and one more for each of its nodes."""
         entry = super().append(source, incarnation, number, nodes, payload, trace)
         self._touched_numbers.update(nodes)
-        self._touched_sources.add(source)
         return entry
+
+    def _settle(self, source: Source, incarnation: int, number: int) -> None:
+        known = self._settled.get(source)
+        if known is None or incarnation > known.incarnation:
+            self._forget_rows(source)
+        super()._settle(source, incarnation, number)
+        add_run(self._settling.setdefault(source, []), number, self.last)
 
     def _forget_source(self, source: Source) -> None:
         super()._forget_source(source)
+        self._forget_rows(source)
+
+    def _forget_rows(self, source: Source) -> None:
+        """Nothing of an earlier life, or of a source that is forgotten, stays in the database."""
         self._forgotten.append(source)
-        self._touched_sources.discard(source)
+        self._settling.pop(source, None)
 
     def set_access(self, access: Mapping[str, bytes] | None) -> None:
         """Replace the access list; None lets everybody publish."""
@@ -175,7 +190,7 @@ class DurableStore(Store):
         self._committed = self._position()
         self._touched_nodes.clear()
         self._touched_numbers.clear()
-        self._touched_sources.clear()
+        self._settling.clear()
         self._forgotten.clear()
         self._newly_retired.clear()
         self._touched_access = False
@@ -194,10 +209,14 @@ class DurableStore(Store):
         db.executemany("REPLACE INTO retired VALUES (?, ?, ?)", retired)
 
     def _write_settled(self, db: sqlite3.Connection) -> None:
-        known = ((source, self._settled.get(source)) for source in self._touched_sources)
-        rows = [(*source, _pack((one.incarnation, one.runs))) for source, one in known if one]
+        """Only what is new: a run is written once, and deleted when the window has passed it."""
         db.executemany("DELETE FROM settled WHERE publisher = ? AND host = ?", self._forgotten)
-        db.executemany("REPLACE INTO settled VALUES (?, ?, ?)", rows)
+        for source, runs in self._settling.items():
+            known = self._settled[source]
+            passed = known.newest - self._window
+            db.execute(_DELETE_PASSED, (*source, passed, passed))
+            rows = [(*source, *run, known.incarnation) for run in runs]
+            db.executemany("REPLACE INTO settled VALUES (?, ?, ?, ?, ?, ?)", rows)
 
     # -- coming back ---------------------------------------------------------------------
 
@@ -213,11 +232,12 @@ class DurableStore(Store):
         self._committed = self._position()
 
     def _load_settled(self, db: sqlite3.Connection) -> None:
-        found: list[tuple[Source, Settled]] = []
-        for publisher, host, state in db.execute("SELECT * FROM settled"):
-            incarnation, runs = _unpack(state)
-            found.append(((publisher, host), Settled(incarnation, list(map(tuple, runs)))))
-        self._settled = dict(sorted(found, key=lambda each: each[1].last))
+        found: dict[Source, Settled] = {}
+        rows = db.execute("SELECT * FROM settled ORDER BY publisher, host, number")
+        for publisher, host, number, position, count, incarnation in rows:
+            known = found.setdefault((publisher, host), Settled(incarnation))
+            known.add(number, position, self._window, count)
+        self._settled = dict(sorted(found.items(), key=lambda each: each[1].last))
 
     def _load_graph(self, db: sqlite3.Connection) -> None:
         rows = db.execute("SELECT node, parents FROM nodes")
@@ -238,8 +258,8 @@ class _SqlLog(Log):
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         super().__init__()
-        #: Nothing before this is in the database, once what was last written is.
-        self._first = 0
+        #: Nothing before this is in the database; and after the next commit.
+        self._first = self._next_first = 0
         # One follows the old end of the log, the other whoever asks for entries.
         self._oldest = _Reader(db, path)
         self._asked = _Reader(db, path)
@@ -279,10 +299,11 @@ class _SqlLog(Log):
         db.executemany("INSERT INTO log VALUES (?, ?)", rows)
         if first > self._first:
             db.execute("DELETE FROM log WHERE last < ?", (first,))
-            self._first = first
+            self._next_first = first
 
     def written(self) -> None:
         """The transaction is durable: nothing waits any longer."""
+        self._first = self._next_first
         self._entries.clear()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
@@ -34,25 +34,30 @@ class Entry(NamedTuple):
     trace: bytes = b""
 
 
+Run = tuple[int, int, int]
+"""(number, position, count): publications whose numbers and positions follow each other."""
+
+
+def add_run(runs: list[Run], number: int, position: int, count: int = 1) -> None:
+    """Add a run to others with other numbers, to the last of them where it follows that."""
+    if runs:
+        first, start, so_far = runs[-1]
+        if (number, position) == (first + so_far, start + so_far):
+            runs[-1] = (first, start, so_far + count)
+            return
+    runs.append((number, position, count))
+
+
 @dataclass(slots=True)
 class Settled:
-    """Positions of a source's latest publications, of its newest life.
-
-    In runs (number, position, count) of numbers and positions that follow each other, in the
-    order of their numbers.
-    """
+    """Positions of a source's latest publications, of its newest life."""
 
     incarnation: int
-    runs: list[tuple[int, int, int]]
+    #: In the order of their numbers.
+    runs: list[Run] = field(default_factory=list)
     #: The greatest number, and the greatest position.
     newest: int = 0
     last: int = 0
-
-    def __post_init__(self) -> None:
-        if self.runs:
-            number, _, count = self.runs[-1]
-            self.newest = number + count - 1
-            self.last = max(position + count - 1 for _, position, count in self.runs)
 
     def position(self, number: int) -> int | None:
         """The position of a number."""
@@ -63,18 +68,15 @@ class Settled:
                 return position + number - first
         return None
 
-    def add(self, number: int, position: int, window: int) -> None:
-        """Remember a number that is new; those before the window are not asked for any more."""
+    def add(self, number: int, position: int, window: int, count: int = 1) -> None:
+        """Remember numbers that are new; those before the window are not asked for any more."""
         runs = self.runs
-        if runs and number > self.newest:
-            first, start, count = runs[-1]
-            if (number, position) == (first + count, start + count):
-                runs[-1] = (first, start, count + 1)
-            else:
-                runs.append((number, position, 1))
+        if number > self.newest:
+            add_run(runs, number, position, count)
         else:
-            insort(runs, (number, position, 1))
-        self.newest, self.last = max(self.newest, number), position
+            insort(runs, (number, position, count))
+        self.newest = max(self.newest, number + count - 1)
+        self.last = max(self.last, position + count - 1)
         while runs[0][0] + runs[0][2] <= self.newest - window + 1:
             del runs[0]
 
@@ -248,7 +250,7 @@ class Store:
     def _settle(self, source: Source, incarnation: int, number: int) -> None:
         known = self._settled.pop(source, None)
         if known is None or incarnation > known.incarnation:
-            known = Settled(incarnation, [])
+            known = Settled(incarnation)
         known.add(number, self.last, self._window)
         self._settled[source] = known
         if len(self._settled) > SOURCES_MAX:

@@ -393,3 +393,25 @@ def test_a_hole_in_the_log_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="lost its entry 1"):
         fill(store, 1, size=2000)
     store.close()
+
+
+def test_what_is_remembered_of_publishers_is_a_window_each(tmp_path: Path) -> None:
+    """Two that take turns leave a row a publication, and the window takes it away again."""
+    store = DurableStore(tmp_path / "store.db", window=16, sync="normal")
+    store.insert_node(1, (), ())
+    sources = [("p", "h"), ("q", "h")]
+    for number in range(1, 200):
+        for source in sources:
+            store.append(source, 1, number, (1,), b"")
+            store.commit()
+    rows = store._db.execute("SELECT count(*) FROM settled").fetchone()[0]
+    assert rows == 2 * 16
+    store.close()
+    again = DurableStore(tmp_path / "store.db", window=16)
+    expected = [(0 if n <= 183 else 2 * n - 1, 0 if n <= 183 else 2 * n) for n in range(1, 200)]
+    assert [tuple(again.settled(s, 1, n) for s in sources) for n in range(1, 200)] == expected
+    again.append(sources[0], 2, 1, (1,), b"")
+    again.commit()
+    left = again._db.execute("SELECT count(*) FROM settled WHERE publisher = 'p'").fetchone()[0]
+    assert left == 1, "an earlier life is over"
+    again.close()
