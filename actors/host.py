@@ -33,6 +33,7 @@ from actors.commands import Command, Commands
 from actors.frames import messages_of, queued_at
 from actors.link import Kind, Link, LinkOptions, Monitors
 from actors.measure import Durations, Spared, process
+from actors.memory import keep_memory
 from actors.security import Gatekeeper, Keys
 from actors.telemetry.options import Tracing
 from actors.telemetry.tracer import Tracer, contexts_of
@@ -212,6 +213,7 @@ class RouterHost:
             self._close()
 
     def _open(self) -> None:
+        keep_memory()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._gatekeeper = None if self.keys is None else Gatekeeper(self._context, self.counts)
         self._now = time.monotonic()

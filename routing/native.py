@@ -27,6 +27,8 @@ class NativeTable(Table):
     def __init__(self) -> None:
         super().__init__()
         self._table = CompiledTable()
+        # Straight into compiled code: the call below costs as much as most subscriptions do.
+        self.attach = self._table.attach  # type: ignore[method-assign, assignment]
 
     def label(self, node: NodeId, neighbor: Neighbor) -> AbstractSet[NodeId]:
         """o(node, neighbor): empty where the neighbour wants nothing of the node."""

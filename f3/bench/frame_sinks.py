@@ -19,6 +19,7 @@ import numpy as np
 import zmq
 
 from actors.link import Kind, Link, LinkOptions
+from actors.memory import keep_memory
 from f3.bench.children import WAIT_SECONDS, Answer, BenchError, Master, Tally
 from f3.bench.load import NEIGHBORS
 from f3.bench.stamps import Samples
@@ -48,9 +49,9 @@ class Sink:
 
     # -- what goes out -------------------------------------------------------------------
 
-    def subscribe(self, nodes: list[int]) -> None:
+    def subscribe(self, nodes: list[int], held: NodeSet) -> None:
         """Open a session, and ask for everything in it."""
-        self._held = NodeSet(nodes)
+        self._held = held
         self._refresh(NodeSet(), listed=True)
         for first in range(0, len(nodes), _BUNCH):
             self._sent += 1
@@ -169,8 +170,9 @@ class FrameSinks:
 
     def subscribe(self, held: list[list[int]]) -> None:
         """Subscribe; returns once every node is set up."""
-        for sink, nodes in zip(self._sinks, held, strict=True):
-            sink.subscribe(nodes)
+        sets = list(map(NodeSet, held))  # which takes a while, and sessions must not wait
+        for sink, nodes, own in zip(self._sinks, held, sets, strict=True):
+            sink.subscribe(nodes, own)
         self._until(lambda: all(s.set_up == len(n) for s, n in zip(self._sinks, held, strict=True)))
 
     def _until(self, done: Callable[[], bool]) -> None:
@@ -199,6 +201,7 @@ def _part(frame: bytes, at: int) -> tuple[bytes, int]:
 
 def main(fd: str, tally: str) -> None:
     """Run sinks that take commands from there."""
+    keep_memory()
     FrameSinks(Master(int(fd)), Tally(2 * NEIGHBORS + 1, int(tally))).run()
 
 

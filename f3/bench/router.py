@@ -17,6 +17,7 @@ import zmq
 
 from actors.frames import messages_of
 from actors.link import Kind, Link, LinkOptions
+from actors.memory import keep_memory
 from f3.bench.children import WAIT_SECONDS, BenchError, Child, Tally
 from f3.bench.load import NEIGHBORS, Counts, Load
 from f3.bench.scenarios import Scenario
@@ -128,6 +129,7 @@ class RouterSystem(System):
     name, encoding = "f3", "content graph"
 
     def __init__(self, load: Load) -> None:
+        keep_memory()
         self.load = load
         self.tally = Tally(2 * NEIGHBORS + 1)
         self._positions = np.zeros(NEIGHBORS, dtype=np.uint64)

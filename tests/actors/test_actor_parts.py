@@ -140,3 +140,13 @@ def test_percentiles_are_right_to_a_tenth():
     durations.add(-5.0)
     assert durations.percentile(50) == pytest.approx(500, rel=0.1)
     assert durations.percentile(99) == pytest.approx(990, rel=0.1)
+
+
+def test_memory_for_frames_can_be_kept_more_than_once() -> None:
+    import platform
+
+    from actors.memory import keep_memory
+
+    expected = platform.libc_ver()[0] == "glibc"
+    assert keep_memory() == expected
+    assert keep_memory() == expected
