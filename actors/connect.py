@@ -17,6 +17,7 @@ from actors.crowd import Crowd
 from actors.edge import Elsewhere
 from actors.member import Plan
 from actors.remote import RouterPlan, ask_actor, here, next_life
+from actors.telemetry.explain import way_down
 from actors.wiring import Ask, Pulse, UnreachableError
 from routing.api import InsertNode, RemoveNode
 from routing.errors import ProtocolError
@@ -150,19 +151,16 @@ def explained(
     cluster: str, namespace: str, nodes: Sequence[int], known: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Whom a notification would reach: what each router on its way says, from the root down."""
-    steps: list[dict[str, Any]] = []
-    waiting: list[tuple[str, list[int] | None]] = [(namespace, None)]
-    while waiting:
-        name, header = waiting.pop(0)
+
+    def ask(name: str, header: Sequence[int] | None) -> Any:
         actor = ray.get_actor(name, namespace=cluster)
         try:
             ref: Any = actor.explain.remote(namespace, header, list(nodes))
-            step: Any = ray.get(ref, timeout=_CALL_SECONDS)
+            return ray.get(ref, timeout=_CALL_SECONDS)
         except ray.exceptions.RayTaskError as error:
             raise error.cause if isinstance(error.cause, ProtocolError) else error from None
-        steps.append(step)
-        waiting += [(far, due["header"]) for far, due in step["links"].items() if far in known]
-    return steps
+
+    return way_down(ask, namespace, known)
 
 
 def administer(cluster: str, namespace: str, events: Sequence[InsertNode | RemoveNode]) -> None:

@@ -2,9 +2,14 @@
 
 A chain of live routers in one process each would measure Ray's start-up; here they are threads of
 one process, publisher, routers and subscriber alike, so that every microsecond that tracing takes
-anywhere is taken from the throughput. A chain for each way of tracing stands from the beginning,
-and the chains carry traffic in turns, in another order every round. Traffic runs for a while before
-it is timed, longer than spans wait for their export, so that exporting is in what is timed.
+anywhere is taken from the throughput. So many messages are published together, and the next when
+the last of them has arrived: one thread works at a time, and batches are the same every time. (As
+much traffic as goes would measure how Python's threads fight for the interpreter: two equal chains
+then differ by a third.)
+
+A chain for each way of tracing stands from the beginning, and the chains carry traffic in turns, in
+another order every round. Traffic runs for a while before it is timed, longer than spans wait for
+their export, so that exporting is in what is timed.
 
 What is lost is told as the median, over the rounds, of what each lost against the chain without
 tracing in the same round; with the interval that has the median in 95 of 100 cases. A second chain
@@ -18,6 +23,7 @@ import random
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -73,6 +79,7 @@ def trace(
     routers: Annotated[int, typer.Option(min=1, help="in the chain")] = 3,
     seconds: Annotated[float, typer.Option(min=0.05, help="timed in each turn")] = 1.0,
     rounds: Annotated[int, typer.Option(min=1, help="of all ways")] = 15,
+    together: Annotated[int, typer.Option(min=1, help="messages on their way at a time")] = 100,
     size: Annotated[int, typer.Option(min=0, help="bytes of a body")] = 150,
     seed: Annotated[int, typer.Option(help="for the order of turns")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="for machines")] = False,
@@ -82,7 +89,7 @@ def trace(
     with ExitStack() as stack:
         urls = {"": "", "nobody": _NOBODY, "collector": stack.enter_context(_collector())}
         chains = {
-            name: stack.enter_context(_Chain(routers, way.ratio, urls[way.to], size))
+            name: stack.enter_context(_Chain(routers, way.ratio, urls[way.to], together, size))
             for name, way in _WAYS.items()
         }
         _take_turns(chains, taken, rounds, seconds, seed)
@@ -91,7 +98,8 @@ def trace(
         {"sampling": name, **_row(found, taken["off"]), **spans[name]}
         for name, found in taken.items()
     ]
-    about = {"routers": routers, "rounds": rounds, "seconds": seconds, "size": size}
+    about = {"routers": routers, "rounds": rounds, "seconds": seconds}
+    about |= {"together": together, "size": size}
     _show({"benchmark": "trace", **about, "rows": rows}, as_json)
 
 
@@ -161,7 +169,7 @@ def _collector() -> Iterator[str]:
 class _Chain:
     """publisher - r0 (rendezvous point) - r1 - … - subscriber, in threads."""
 
-    def __init__(self, routers: int, ratio: float, endpoint: str, size: int) -> None:
+    def __init__(self, routers: int, ratio: float, endpoint: str, together: int, size: int) -> None:
         from actors.client import Client
         from actors.host import HostOptions
         from actors.member import Plan
@@ -191,9 +199,10 @@ class _Chain:
             client = Client(plan, edge, self._ask(edge), time.time_ns())
             self._clients.append(client.start(_WAIT_SECONDS))
         near, far = self._clients
-        self._seen = self._sent = 0
+        self._messages, self._left = [((1,), bytes(size))] * together, 0
+        self._arrived = threading.Event()
         far.subscriber("s", self._count).subscribe("r0", 1, _WAIT_SECONDS)
-        self._publisher, self._body = near.publisher("p"), bytes(size)
+        self._publisher = near.publisher("p")
 
     def _ask(self, name: str) -> Any:
         from actors.link import Kind
@@ -215,31 +224,29 @@ class _Chain:
             host.stop()
 
     def run(self, seconds: float) -> _Run:
-        """Publish for so long, as fast as it goes; what arrives meanwhile is what counts."""
+        """Publish so many together, again and again for so long."""
         self._publish(_LEAD_SECONDS)
-        before, began, cpu = self._seen, time.perf_counter(), time.process_time()
-        self._publish(seconds)
-        self._wait_for(before + 1)  # at once, but where the machine has better things to do
-        arrived, ended = self._seen - before, time.perf_counter()
-        cpu = time.process_time() - cpu
-        self._wait_for(self._sent)
-        return _Run(arrived / (ended - began), 1e6 * cpu / arrived)
+        began, cpu = time.perf_counter(), time.process_time()
+        count = self._publish(seconds)
+        taken, cpu = time.perf_counter() - began, time.process_time() - cpu
+        return _Run(count / taken, 1e6 * cpu / count)
 
-    def _wait_for(self, count: int) -> None:
-        deadline = time.perf_counter() + _WAIT_SECONDS
-        while self._seen < count:
-            if time.perf_counter() > deadline:
-                raise TimeoutError(f"{count - self._seen} messages have not arrived")
-            time.sleep(0.001)
-
-    def _publish(self, seconds: float) -> None:
-        until = time.perf_counter() + seconds
-        while time.perf_counter() < until:
-            self._publisher.send("r0", (1,), self._body, timeout=_WAIT_SECONDS)
-            self._sent += 1
+    def _publish(self, seconds: float) -> int:
+        """Returns how many messages were published, and have arrived."""
+        count, until = 0, time.perf_counter() + seconds
+        while not count or time.perf_counter() < until:
+            self._arrived.clear()
+            self._left = len(self._messages)
+            self._publisher.send_many("r0", self._messages, timeout=_WAIT_SECONDS)
+            if not self._arrived.wait(_WAIT_SECONDS):
+                raise TimeoutError(f"{self._left} messages did not arrive in {_WAIT_SECONDS} s")
+            count += len(self._messages)
+        return count
 
     def _count(self, _: Any) -> None:
-        self._seen += 1
+        self._left -= 1
+        if not self._left:
+            self._arrived.set()
 
     def spans(self) -> dict[str, int]:
         """Spans made and dropped, by all hosts."""
