@@ -28,10 +28,10 @@ ERRATA = """
   (i), and a content list look up every identifier and go through its neighbours (d e (log n + i)).
   The printed factor is the number of identifiers: there a look-up was all that counted. Here the
   neighbours of an identifier are one word of bits, and looking all of them up takes a fraction of
-  the time (see the table of look-ups above): most of a notification's time is writing it, body and all, to the neighbours
-  that are due, which both systems do alike. Without any look-up at all a content list would be
-  that much faster and no more, so no table could be 10 times as fast. What does not depend on the
-  implementation is the number of identifiers that every hop carries.
+  the time (see the table of look-ups above): most of it is for writing a notification, body and
+  all, to the neighbours that are due, which both systems do alike. Without any look-up at all a
+  content list would be that much faster and no more, so no table could be 10 times as fast. What
+  does not depend on the implementation is the number of identifiers that every hop carries.
 - The text lets the degree grow to 50, Table 4.7 to 10; 100 nodes in 5 layers allow 20. Table 4.8
   says 516 topics where the text says 1024 nodes.
 """
