@@ -103,13 +103,13 @@ def rows(quick: bool, results: list[Result]) -> list[Row]:
         for point, result in zip(points(quick), results, strict=False)
         if result
     ]
-    return [_fitted(found, *key) for key in PREDICTED]
+    return [row for key in PREDICTED if len((row := _fitted(found, *key))["x"]) > 1]
 
 
 def _fitted(found: list[Row], sweep: str, system: str, measure: str) -> Row:
     mine = [r for r in found if (r["sweep"], r["system"]) == (sweep, system)]
     xs, ys = [float(r["value"]) for r in mine], [float(r[measure]) for r in mine]
-    slope, error = exponent(xs, ys)
+    slope, error = exponent(xs, ys) if len(xs) > 1 else (math.nan, math.nan)
     return {
         "sweep": sweep,
         "system": system,

@@ -54,6 +54,18 @@ def measure(
 
 def kept(folder: Path, point: Point) -> Result | None:
     """A point's result, unless it is missing, torn or of other parameters."""
+    found = _file(folder, point)
+    return found["result"] if found else None
+
+
+def spent(folder: Path, points: Sequence[Point]) -> str:
+    """How many of the points are there, and what they took, in words."""
+    found = [each for each in (_file(folder, point) for point in points) if each]
+    taken = _duration(sum(each["cpu_seconds"] for each in found))
+    return f"{len(found)} of {len(points)} points are measured; they took {taken} of CPU time."
+
+
+def _file(folder: Path, point: Point) -> dict[str, Any] | None:
     try:
         text = (folder / "raw" / f"{point.name}.json").read_text(encoding="utf-8")
         found = json.loads(text)
@@ -61,8 +73,7 @@ def kept(folder: Path, point: Point) -> Result | None:
         return None
     if not isinstance(found, dict) or found.get("parameters") != point.parameters:
         return None
-    result: Result = found["result"]
-    return result
+    return found
 
 
 def _keep(raw: Path, point: Point, result: Result, cpu_seconds: float) -> None:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from experiments.points import Point, kept, measure
+from experiments.points import Point, kept, measure, spent
 
 #: The module that measures, and the one that makes rows, page and plot of what was measured.
 STUDIES = {
@@ -56,16 +56,10 @@ def study(
             raise NothingMeasuredError(f"{mine} has no results of study {name}: run it first")
     else:
         results = measure(points, measuring.run, mine, force=force)
-    return show(name, folder, quick, results, showing)
-
-
-def show(
-    name: str, folder: Path, quick: bool, results: list[dict[str, Any]], showing: Any
-) -> list[dict[str, Any]]:
-    """Everything that is made from raw results alone."""
     rows: list[dict[str, Any]] = showing.rows(quick, results)
     showing.plot(rows, folder)
     text: str = showing.page(quick, results, rows, folder)
-    (folder / f"study{name}.md").write_text(text + "\n", encoding="utf-8")
+    text = f"{text.rstrip()}\n\n## This run\n\n{spent(mine, points)}\n"
+    (folder / f"study{name}.md").write_text(text, encoding="utf-8")
     (folder / f"study{name}.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return rows

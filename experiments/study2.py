@@ -10,8 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
 
 from experiments.points import Point, Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TITLE = "Study 2: a router from 1 to a million subscribers"
 SCENARIOS = ("baseball", "traffic", "attribute-value")
@@ -45,21 +49,25 @@ def points(quick: bool, workloads: str = "") -> list[Point]:
     ]
 
 
-def generate(workloads: Path) -> None:
-    """Have the Spark job write the workload of each scenario that is not there yet."""
+def generate(
+    workloads: Path, subscribers: int = 10**6, spark: SparkSession | None = None
+) -> list[str]:
+    """Have the Spark job write the workload of each scenario that is not there; returns those."""
     from experiments.one_router import NEIGHBORS
     from workloads.job import Job
     from workloads.job import generate as write
+    from workloads.meter import Meter
     from workloads.scenario import load_scenario
 
-    for scenario in SCENARIOS:
-        if not (workloads / scenario).exists():
-            parameters = {
-                "subscribers.count": 10**6,
-                "subscribers.routers": NEIGHBORS,
-                "notifications.count": 1000,
-            }
-            write(Job(load_scenario(scenario, parameters), workloads / scenario, seed=1))
+    parameters = {
+        "subscribers.count": subscribers,
+        "subscribers.routers": NEIGHBORS,
+        "notifications.count": 1000,
+    }
+    missing = [scenario for scenario in SCENARIOS if not (workloads / scenario).exists()]
+    for name in missing:
+        write(Job(load_scenario(name, parameters), workloads / name), Meter(), spark)
+    return missing
 
 
 def run(
