@@ -53,13 +53,18 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 class Child:
-    """A module of ours in a process of its own, asked in JSON over a socket pair."""
+    """A module of ours in a process of its own, asked in JSON over a socket pair.
+
+    It ends when this process does, and not by an interrupt from the keyboard.
+    """
 
     def __init__(self, module: str, *arguments: str, fds: Sequence[int] = ()) -> None:
         here, there = socket.socketpair()
         command = [sys.executable, "-m", module, str(there.fileno()), *arguments]
         self._name = module.rpartition(".")[2]
-        self._process = subprocess.Popen(command, pass_fds=(there.fileno(), *fds))  # noqa: S603
+        self._process = subprocess.Popen(  # noqa: S603
+            command, pass_fds=(there.fileno(), *fds), start_new_session=True
+        )
         there.close()
         self._connection = Connection(here.detach())
         self.usage = Usage(self._process.pid)

@@ -57,6 +57,7 @@ class Broker(System):
             self.command(Path(self._folder.name), self._port),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
         self.usage = Usage(self._process.pid)
         self.tally = Tally(NEIGHBORS + 1)

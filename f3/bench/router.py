@@ -139,7 +139,11 @@ class RouterSystem(System):
         self.sinks = Child("f3.bench.frame_sinks", str(self.tally.fd), fds=[self.tally.fd])
         self._router = Child("f3.bench.router_process")
         self.usage = self._router.usage
-        self._link_up()
+        try:
+            self._link_up()
+        except BaseException:
+            self.close()
+            raise
 
     def _link_up(self) -> None:
         there = self._router.ask("attach", neighbor=NAMESPACE, endpoint=self.source.link.endpoint)
