@@ -22,7 +22,7 @@ _log = logging.getLogger("f3")
 #: Spans that wait to be exported, and that go at once.
 QUEUE_MAX = 8192
 _AT_ONCE = 512
-_PERIOD = 0.5
+_PERIOD = 1.0
 #: Seconds for one attempt; and for the last one when a host closes.
 _TIMEOUT = 2.0
 _CLOSE_SECONDS = 1.5

@@ -56,8 +56,8 @@ _WAYS = {
 #: Nobody listens on the port for the discard service, unless an inetd from long ago does.
 _NOBODY = "http://127.0.0.1:9"
 _WAIT_SECONDS = 120.0
-#: Traffic before it is timed: spans wait half a second for their export.
-_LEAD_SECONDS = 0.6
+#: Traffic before it is timed: spans wait up to a second for their export.
+_LEAD_SECONDS = 1.1
 _SERVE = """
 import sys
 from actors.telemetry.server import CollectorServer

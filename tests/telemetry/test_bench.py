@@ -14,7 +14,7 @@ from f3.commands.bench_trace import interval
 
 def test_the_benchmark_measures_every_way_and_counts_spans(monkeypatch):
     monkeypatch.setattr("f3.commands.bench_trace._LEAD_SECONDS", 0.02)
-    arguments = ["bench", "trace", "--routers", "2", "--rounds", "1", "--seconds", "0.4", "--json"]
+    arguments = ["bench", "trace", "--routers", "2", "--rounds", "1", "--seconds", "0.1", "--json"]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     rows = {row["sampling"]: row for row in json.loads(done.stdout)["rows"]}
