@@ -257,7 +257,8 @@ def plot(rows: list[Row], folder: Path) -> None:
             for system in SYSTEMS:
                 mine = [r for r in rows if (r["scenario"], r["system"]) == (scenario, system)]
                 xs, ys = [r["subscribers"] for r in mine], [r[measure] for r in mine]
-                axes.loglog(xs, ys, marker=".", label=system)
+                style = "--" if system == "siena-by-neighbor" else "-"
+                axes.loglog(xs, ys, style, marker=".", label=system)
             axes.set_title(f"{scenario}", fontsize=9)
         line[0].set_ylabel(title, fontsize=8)
     for axes in grid[-1]:
