@@ -161,6 +161,8 @@ def plot(rows: list[Row], folder: Path) -> None:
                 if (row["sweep"], row["measure"]) == (sweep, measure):
                     label = f"{row['system']} ({row['exponent']:.2f})"
                     axes.loglog(row["x"], row["y"], marker=".", label=label)
+                    axes.set_xticks(row["x"], [f"{x:,.0f}" for x in row["x"]], fontsize=7)
+            axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
             axes.set_title(f"{measure.replace('_', ' ')} by {sweep}", fontsize=9)
             axes.legend(fontsize=6)
     figure.savefig(folder / "studygrowth.png", dpi=110)
