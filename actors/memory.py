@@ -2,7 +2,7 @@
 
 Frames have a quarter of a megabyte, and a busy router makes thousands a second. By default glibc
 returns blocks of that size to the system as soon as they are free, and every page of the next one
-is a fault: a third of a saturated router's processor time.
+is a fault: a quarter of a saturated router's processor time.
 """
 
 from __future__ import annotations

@@ -83,8 +83,9 @@ class Sink:
         if head[1] != _NOTIFY:
             self._take(wire.decode((head,)))
             return at
-        _, _, _, number, (_, _, positions, *_) = msgpack.unpackb(head)
-        self._count(number, np.frombuffer(positions, np.uint64))
+        _, namespace, _, number, (_, _, positions, *_) = msgpack.unpackb(head)
+        if namespace == NAMESPACE:
+            self._count(number, np.frombuffer(positions, np.uint64))
         (size,) = _LENGTH.unpack_from(frame, at)
         return at + _LENGTH.size + int(size)
 
@@ -97,6 +98,8 @@ class Sink:
         self._counts[self.k] += len(positions)
 
     def _take(self, message: messages.Message) -> None:
+        if getattr(message, "namespace", NAMESPACE) != NAMESPACE:
+            return  # of another network, which had this port before and calls it still
         match message:
             case messages.Hello():
                 self.greeted = True

@@ -59,6 +59,8 @@ class Source:
         self.link.flush(time.monotonic())
 
     def _take(self, message: messages.Message) -> None:
+        if getattr(message, "namespace", NAMESPACE) != NAMESPACE:
+            return  # of another network, which had this port before and calls it still
         match message:
             case messages.Hello():
                 self.greeted = True

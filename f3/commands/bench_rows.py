@@ -10,6 +10,9 @@ import typer
 
 Row = dict[str, Any]
 
+#: From this ratio of the largest to the smallest value, a plot's axis is logarithmic.
+_WIDE = 10
+
 SIZES = "1000,10000,100000,1000000"
 _COLUMNS = {
     "system": "system",
@@ -102,8 +105,13 @@ def _draw(rows: list[Row], file: Path) -> None:
     figure, axes = plt.subplots(1, len(panels), figsize=(4.6 * len(panels), 4.4))
     for ax, (key, title) in zip(axes, panels.items(), strict=True):
         _draw_panel(ax, rows, key)
-        ax.set(xscale="log", yscale="log", xlabel="subscribers", title=title)
+        ax.set(xscale="log", xlabel="subscribers", title=title)
         ax.grid(True, which="major", alpha=0.3)
+        low, high = ax.dataLim.y0, ax.dataLim.y1
+        if high > _WIDE * low:
+            ax.set_yscale("log")
+        else:
+            ax.set_ylim(bottom=0)
     axes[0].legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(file, dpi=120)
