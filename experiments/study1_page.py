@@ -63,11 +63,19 @@ PROBABILITY = {
 }
 
 
+def whole_runs(quick: bool, results: list[Result]) -> set[int]:
+    """The runs that have every scenario and system: only these are shown and compared."""
+    pairs = list(zip(points(quick), results, strict=False))
+    runs = {point.parameters["run"] for point, _ in pairs}
+    return runs - {point.parameters["run"] for point, result in pairs if not result}
+
+
 def rows(quick: bool, results: list[Result]) -> list[Row]:
     """Mean and spread over the runs for each measure, system, scenario and sort of router."""
     gathered: dict[tuple[str, str, str], list[list[float]]] = defaultdict(list)
+    whole = whole_runs(quick, results)
     for point, result in zip(points(quick), results, strict=False):
-        if result:
+        if point.parameters["run"] in whole:
             where = (point.parameters["system"], point.parameters["scenario"])
             for measure in MEASURES:
                 gathered[measure, *where].append(result[measure])
@@ -137,12 +145,12 @@ def checks(rows: list[Row]) -> dict[str, bool]:
 
 def implied(quick: bool, results: list[Result]) -> list[Row]:
     """Unicast's copies per link: from the definitions, from what was drawn, and simulated."""
-    found = []
+    found, whole = [], whole_runs(quick, results)
     for scenario, probability in PROBABILITY.items():
         mine = [
             (point.parameters["notifications"], result)
             for point, result in zip(points(quick), results, strict=False)
-            if result
+            if point.parameters["run"] in whole
             and (point.parameters["scenario"], point.parameters["system"]) == (scenario, "unicast")
         ]
         simulated = [result[MEASURES[0]][0] for _, result in mine]
@@ -165,7 +173,7 @@ def implied(quick: bool, results: list[Result]) -> list[Row]:
 def page(quick: bool, results: list[Result], rows: list[Row], folder: Path) -> str:
     """The Markdown page."""
     parameters = points(quick)[0].parameters
-    runs = min((row["runs"] for row in rows), default=0)
+    runs = len(whole_runs(quick, results))
     deliveries = sum(result["deliveries"] for result in results if result)
     lines = [
         f"# {TITLE}",

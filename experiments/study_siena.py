@@ -45,6 +45,11 @@ ERRATA = """
   saved is its counter. Figure 4 keeps counters in a map, where that is worth 40 %; here a filter's
   counter is beside its interface, in one cache line. The shape is the printed one: best at 10 to
   20 rounds, a cost after 50.
+- **Figure 10** falls, as printed, but only from thousands of filters per interface on: up to there
+  too few interfaces are matched for the function to end early, and a filter of a matched interface
+  is still met.
+- The largest table is in Figures 8 and 11 and was measured for each: the two times show how well
+  such measurements repeat.
 - Section 5.1 draws filters per interface from 1 to f_h; with a fixed number of interfaces we
   draw each filter's interface at random, which gives the same mean.
 - Figure 7 as printed starts with `all_ifs - B` and subtracts what pre-processing excludes from
