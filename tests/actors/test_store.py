@@ -366,7 +366,7 @@ def test_a_commit_without_changes_touches_nothing(tmp_path: Path) -> None:
 
 
 def test_the_benchmark_measures_what_it_says(tmp_path: Path) -> None:
-    arguments = ["--entries", "1500", "--nodes", "50", "--rounds", "1", "--folder", str(tmp_path)]
+    arguments = ["--entries", "1500", "--nodes", "50", "--rounds", "3", "--folder", str(tmp_path)]
     done = CliRunner().invoke(app, ["bench", "store", *arguments, "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
