@@ -18,6 +18,9 @@ from routing.nodes import Nodes
 from routing.session import Answer, Downstream, Rejected, Released, Stream, Told
 from routing.table import Neighbor, Table
 
+#: Identifiers and counts, of four bytes each, in one message of set-ups; a single one may be more.
+_SETUP_WORDS = 200_000
+
 
 class DownstreamSessions:
     """Every session of one namespace in which this router is the upper end."""
@@ -256,11 +259,28 @@ def _answers(
             down.sent += 1
             yield messages.Reject(name, down.session, down.sent, (item.node,), item.reason)
         return
-    down.sent += 1
     if kind is Released:
+        down.sent += 1
         nodes = tuple(item.node for item in run if isinstance(item, Released))
         yield messages.UnsubscribeAck(name, down.session, down.sent, nodes)
-    else:
-        setups = tuple(item for item in run if isinstance(item, Setup))
-        graph = tuple(item.setup for item in run if isinstance(item, Told))
+        return
+    for some in _bounded(run):
+        down.sent += 1
+        setups = tuple(item for item in some if isinstance(item, Setup))
+        graph = tuple(item.setup for item in some if isinstance(item, Told))
         yield messages.GraphSetup(name, down.session, down.sent, upper, setups, graph)
+
+
+def _bounded(run: list[Answer]) -> Iterator[list[Answer]]:
+    """Set-ups in pieces that fit into frames: a listing may ask for a million nodes."""
+    some: list[Answer] = []
+    words = 0
+    for item in run:
+        setup = item.setup if isinstance(item, Told) else item
+        assert isinstance(setup, Setup)
+        words += 3 + len(setup.parents) + len(setup.children)
+        if some and words > _SETUP_WORDS:
+            yield some
+            some, words = [], 3 + len(setup.parents) + len(setup.children)
+        some.append(item)
+    yield some

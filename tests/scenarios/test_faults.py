@@ -46,6 +46,27 @@ def test_lost_setups_are_told_again_from_scratch() -> None:
     assert chart.delivered() == {"F": ["news"]}
 
 
+def test_a_long_listing_is_answered_in_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A router that has lost everything asks for all of it at once; no frame could hold more."""
+    chart = Chart("A-B B-F", "0>1 0>2 0>3 0>4>5")
+    monkeypatch.setattr("routing.downstream._SETUP_WORDS", 8)
+    chart.subscribe(*(f"F:{node}" for node in range(6)))
+    chart.sent("GraphSetup")
+    chart.network.crash("B")
+    chart.run(1.0)
+    chart.network.restart("B")
+    chart.run(10.0)
+    told = [line for line in chart.sent("GraphSetup") if line.startswith("A>B")]
+    assert told == [
+        "A>B GraphSetup >0> 0>1>",
+        "A>B GraphSetup 0>2> 0>3>",
+        "A>B GraphSetup 0>4> 4>5>",
+    ]
+    assert chart.edges("B") == "0>1 0>2 0>3 0>4 4>5"
+    chart.publish([5])
+    assert chart.delivered() == {"F": ["news"]}
+
+
 @pytest.mark.parametrize(
     "kind", [messages.Subscribe, messages.Resubscribe, messages.SequenceRequest]
 )
