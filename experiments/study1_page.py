@@ -28,8 +28,8 @@ ERRATA = """
   subscribers were from the source: 909.1 = 1000 * 0.128 * 7.1 hops (baseball), 100.1 = 1000 *
   0.0135 * 7.4 hops (attribute-value); ours are listed above. Everything that is in proportion to
   hops or to subscribers beyond a router differs by that factor: unicast, overlapping identifiers,
-  and the typical table (a router has on average 1 + hops subscribers at or beyond it; baseball:
-  4.5 printed, and ours scaled by it gives the same).
+  and the typical table, since a router has on average 1 + hops subscribers at or beyond it. Scaled
+  by it, our tables in baseball and traffic have 4.4 and 3.9 identifiers, printed are 4.5 and 3.9.
 - **Ids per table, attribute-value.** With 7.4 hops the typical router has 8.4 subscribers at or
   beyond it and can hold no more overlapping identifiers than that; 16.9 are printed.
 - **Unicast, most loaded against typical.** In all three scenarios a subscriber sits at each router
@@ -49,6 +49,8 @@ ERRATA = """
   from there on, would give 119.75 of 210 categories per subscription (printed: 118.4), and 43 % if
   meeting at one exit only is no overlap. So the thesis probably drew short stretches more often
   than "two randomly selected exits" does.
+- **Ids per notification, most loaded.** Several links carry every notification; ours is the one of
+  them that comes last by name. Headers are longest next to the source, and shrink on the way.
 - **Attributes.** Section 4.1.1 gives notifications four attributes and subscriptions five; we give
   both five. 4 values and a wildcard make 5^5 = 3125 topics, as printed.
 - **Numbers of hosts.** Our unicast tells hosts apart by 16 bits drawn from their addresses; the few

@@ -131,14 +131,15 @@ def _written(folder: Path) -> _Written:
     who = np.concatenate([batch.subscriber for batch in rows])
     order = np.argsort(who, kind="stable")
     routers = np.concatenate([batch.router for batch in rows])[order]
-    codes = topics[np.concatenate([batch.node for batch in rows])[order]]
+    nodes = np.concatenate([batch.node for batch in rows])[order]
+    codes = topics[nodes]
     notices = population.notices(np.arange(scenario.notifications.count))
     everybody = np.arange(scenario.subscribers.count)
     which, expected = population.subscriptions(everybody)
     same = np.array_equal(codes, expected)
     same &= np.array_equal(routers, population.router(everybody)[which])
     headers = [note.nodes for note in each_notification(workload.notifications())]
-    whole = Work(scenario, routers, codes, topics, notices)
+    whole = Work(scenario, routers, nodes, topics, notices)
     if not same or headers != whole.headers(notices):
         raise WorkloadError(f"{folder} was written by another version: generate it again")
     return _Written(scenario, who[order], routers, codes, notices)
