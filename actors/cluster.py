@@ -191,6 +191,7 @@ class Cluster:
             )
 
     def _start_routers(self) -> None:
+        self._progress(f"routers started: 0 of {len(self.overlay.routers)}")
         if self.options.secure is None:
             nodes: Any = ray.nodes()  # type: ignore[no-untyped-call]
             self._secure = sum(node["Alive"] for node in nodes) > 1
