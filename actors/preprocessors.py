@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -180,12 +182,14 @@ class AuthorityActor:
         self._or_start_over(lambda: self._authority.adopt(insertions))
 
     def _or_start_over(self, action: Callable[[], T]) -> T:
-        """Any failure but a refusal leaves file and graph in doubt."""
+        """Any failure but a refusal leaves file and graph in doubt; says why it ends."""
         try:
             return action()
         except ProtocolError:
             raise
         except Exception:
+            traceback.print_exc()
+            sys.stderr.flush()
             os._exit(1)
 
     def fetch(self, fetch: Fetch) -> Sequence[Change]:
